@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: builds the shipped program, `target/dist/switchboard`, with profile-guided optimisation.
 //!
-//! Used for releases and by `cargo xtask bench`. It builds the program twice: with instrumentation, under which
+//! Used by releases and by `cargo xtask bench`. It builds the program twice: with instrumentation, under which
 //! clients call through it, and then with the collected profile. A call then takes a quarter fewer instructions, and
-//! a third fewer instruction cache misses.
+//! a third fewer instruction cache misses. It does not publish anything.
 
 use std::fs;
 use std::path::{Path, PathBuf};

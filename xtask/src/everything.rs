@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all checks in one command. A failed step does not stop the others.
 //!
-//! Run by CI (`.ci/run`) and by developers. It only starts the steps; each is a verb of its own or a command.
+//! Used by CI (`.ci/run`) and by developers. It does not hold the checks: each step is a verb of its own or a
+//! command.
 
 use std::process::Command;
 

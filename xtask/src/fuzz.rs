@@ -1,8 +1,7 @@
 //! `cargo xtask fuzz`: runs the fuzz targets for a bounded time.
 //!
-//! Part of `cargo xtask test`. The stable compiler runs them, with unstable flags allowed, so no
-//! nightly is needed; `cargo-fuzz` is installed in the cache if it is missing. The targets are in
-//! `fuzz/`.
+//! Used by `cargo xtask test`. The stable compiler runs them, with unstable flags allowed, so no nightly is needed;
+//! `cargo-fuzz` is installed in the cache if it is missing. It does not hold the targets: they are in `fuzz/`.
 
 use std::ffi::OsString;
 use std::fs;

@@ -27,16 +27,16 @@ pub(crate) enum Subject<'a> {
 /// How a server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// A command starts it.
+    /// A command starts the server.
     Command,
-    /// A URL leads to it, or its transport is not known.
+    /// The server has a URL, or its transport is not known.
     Url,
 }
 
 // === impl Reach ===
 
 impl Reach {
-    /// From the name of a transport, if it is known.
+    /// Converts the name of a transport, if the transport is known.
     pub(crate) fn of_transport(transport: Option<&str>) -> Self {
         match transport {
             Some("stdio") => Self::Command,
@@ -174,7 +174,7 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
     })
 }
 
-/// What the hub could not do, in the words of the command line.
+/// The message of an error of the hub, in the words of the command line.
 pub(crate) fn message_of_hub(error: &HubError) -> String {
     match error {
         HubError::RunConfiguration(_) => "cannot use what `--mcp-config` names".to_owned(),
@@ -185,7 +185,7 @@ pub(crate) fn message_of_hub(error: &HubError) -> String {
     }
 }
 
-/// What to do about a hub, a workspace or an address that could not be opened.
+/// The advice about a hub, a workspace or an address that could not be opened.
 pub(crate) fn of_hub(error: &HubError) -> Option<String> {
     let hint = match error {
         HubError::Descriptors { .. } => "raise the limit of open files, `ulimit -n`; 1024 is usual",
@@ -312,7 +312,7 @@ pub(crate) fn of_denial(error: &CallError) -> Option<String> {
     }
 }
 
-/// For a call that failed before it reached its server.
+/// The advice about a call that failed before it reached its server.
 pub(crate) fn of_call(error: &CallError) -> Option<String> {
     Some(match error {
         CallError::Denied { .. } | CallError::Unanswered { .. } => return of_denial(error),

@@ -1,6 +1,7 @@
-//! Whether the system lets this process have the threads and descriptors that the runtime needs.
+//! Checks of the system's limits: whether this process may have the threads and descriptors that the runtime needs.
 //!
-//! `main` asks here before it builds the runtime, so that a low limit is an error that names it, never a panic.
+//! Used by `main` before it builds the runtime, so that a low limit is an error that names it, never a panic. It does
+//! not change any limit; the hub's share of them is in `hub::limits`.
 
 use nix::sys::resource::{Resource, getrlimit};
 use switchboard_hub::limits::{self, has_few_threads, process_limit};

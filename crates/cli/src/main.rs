@@ -1,7 +1,7 @@
 //! The `switchboard` program: parses the command line, starts the runtime, runs one command, prints its failure.
 //!
 //! This program file is also the guard of server processes and the worker of plugins; `main` checks for those roles
-//! first. It holds no logic of commands (`commands` does).
+//! first. It does not hold the logic of commands (`commands` does).
 
 mod args;
 mod ask;

@@ -1,6 +1,6 @@
-//! Notices of `connect`, `serve` and other commands about the served configuration and its address.
+//! Notices about a served configuration and its address: servers of a view, TLS, the text of what is served.
 //!
-//! The hub serves; this module only puts into words what a person should know of it.
+//! Used by `connect`, `serve` and `plugin serve`. It does not serve or print anything.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use crate::command_engine::not_numbers;
 use crate::notice::Notice;
 use crate::surroundings::Caller;
 
-/// What the view of a client is made of.
+/// The desired state that a client's view shows.
 pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
     if view.agent.is_none() {
         return (*caller.first_desired).clone();
@@ -22,10 +22,10 @@ pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
     ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()
 }
 
-/// What a client's starter prints about the view beside what the hub refuses: servers that the agent names and that do
-/// not exist, and variables that are no numbers.
+/// The notices about a view that the hub accepts: servers that the agent names and that do not exist, and variables
+/// that are no numbers.
 pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
-    // An error is what the client is refused with.
+    // The hub refuses the client with an error; warnings are printed here.
     let is_of_agent = |problem: &&ConfigProblem| {
         problem.kind == ConfigProblemKind::RequiredServer
             && problem.severity != ProblemSeverity::Error
@@ -34,7 +34,7 @@ pub(crate) fn view_notices(desired: &Desired, caller: &Caller) -> Vec<Notice> {
     agent.chain(not_numbers(desired, caller)).collect()
 }
 
-/// What stands behind a served address, in words.
+/// The servers behind a served address, in words.
 pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &ViewOptions) -> String {
     let is_unconfigured =
         desired.is_unconfigured(&view.resolve_options(asked)) && view.servers.is_empty();

@@ -39,7 +39,7 @@ pub(crate) struct Caller {
     pub(crate) surroundings: HostContext,
     pub(crate) workspace: ConfigWorkspace,
     asked: ResolveOptions,
-    /// What files desired when the command began.
+    /// The desired state of the files when the command began.
     pub(crate) first_desired: Box<Desired>,
     /// Whether the command must not use the hub (`--standalone`).
     is_alone: bool,
@@ -62,7 +62,7 @@ impl Caller {
         Ok(Self::from_config(global, surroundings, config))
     }
 
-    /// With the organisation's catalogue as it is now, or its last copy and why.
+    /// Fetches the organisation's connector catalog, or uses the cached copy with a notice why.
     pub(crate) async fn with_catalogue(global: &Global) -> Result<Self, Failure> {
         let (surroundings, asked) = inputs(global)?;
         let mut options = SourcesOptions::new(process_guard()?);
@@ -101,12 +101,13 @@ impl Caller {
         &self.asked
     }
 
-    /// What files desire now, and the editor in which the project is open; what is wrong with the files of editors.
+    /// The desired state of the files now, with the editor in which the project is open, and the problems of editors'
+    /// files.
     pub(crate) fn desired(&self) -> (Desired, Vec<Notice>) {
         self.with_editor(self.workspace.desired())
     }
 
-    /// The same as it was when the command began.
+    /// The desired state when the command began, with the editor and the problems of editors' files.
     pub(crate) fn desired_at_start(&self) -> (Desired, Vec<Notice>) {
         self.with_editor((*self.first_desired).clone())
     }
@@ -126,7 +127,7 @@ impl Caller {
         Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
     }
 
-    /// The same for an engine or a hub.
+    /// The command's folders, configuration, variables and credentials, for an engine or a hub.
     pub(crate) fn program_context(&self) -> ProgramContext {
         ProgramContext {
             host: self.surroundings.clone(),
@@ -185,7 +186,7 @@ pub(crate) fn places() -> PathDisplay {
     PathDisplay::new(env::current_dir().ok(), env::home_dir())
 }
 
-/// Where the command was typed, and which configuration it asks for.
+/// Returns the folder and environment of the command, and the configuration that its flags ask for.
 fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     let cwd = env::current_dir()
         .map_err(|error| Failure::new("cannot tell the current folder", error))?;

@@ -1,7 +1,7 @@
-//! Whether a request to a URL is encrypted or stays on this machine.
+//! The check whether a request to a URL is encrypted or stays on this machine.
 //!
-//! Used before anything is sent to a URL that came from the network, and before a token is sent: by
-//! `resolve::connectors`, `settings::parse` and `sources::connectors`.
+//! Used by `resolve::connectors`, `settings::parse` and `sources::connectors` before they send a token, or anything
+//! to a URL that came from the network. It does not resolve host names.
 
 use url::{Host, Url};
 

@@ -1,7 +1,8 @@
 //! The `ViewProvider` trait: opens a view for each client of a face.
 //!
-//! Implemented by [`Bridge`](crate::bridge::Bridge) and by the hub; called by the faces. A face knows transports,
-//! sessions and principals; a provider knows what to serve. Neither knows the other's part.
+//! Used by the faces; implemented by [`Bridge`](crate::bridge::Bridge), by the hub and by `switchboard plugin serve`.
+//! A face knows transports, sessions and principals; a provider knows what to serve. It does not know the face's
+//! part, nor the face the provider's.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in.
 //!
-//! The engine asks [`CredentialSources`] for every connection; the commands that sign in share its choice of servers. It
-//! prints nothing and opens no page.
+//! Used by the engine, which asks [`CredentialSources`] for every connection, and by the commands that sign in, which
+//! share its choice of servers. It does not print anything or open a page.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -96,8 +96,8 @@ impl CredentialSources {
         HeadersHelper(helper).into_credentials()
     }
 
-    /// The credentials of the connector catalog, for a server of the catalog that may get them. People sign in to the
-    /// others.
+    /// The credentials of the connector catalog, for a server of the catalog that may get them; `None` for other
+    /// servers, which people sign in to.
     fn connector_credentials(
         &self,
         server: &DesiredServer,
@@ -115,7 +115,7 @@ impl CredentialSources {
         self.connectors.as_ref().filter(may_go).map(|connectors| connectors.clone() as Arc<_>)
     }
 
-    /// The user's sign-in to a server, and a name for it.
+    /// The user's sign-in to a server, and the key that identifies the sign-in.
     fn sign_in_credentials(
         &self,
         subject: SignInTarget,
@@ -148,7 +148,7 @@ impl CredentialSource for CredentialSources {
             return (helper, format!("helper of {}", server.name));
         }
         match sign_in_target(server, entry) {
-            // A file that cannot be read fails the connection itself, and is told there.
+            // A file that cannot be read fails the connection, which reports it.
             Some(subject) => {
                 let usual = proxied_pool_options(environment);
                 let network = pool_options(server, entry, &usual).unwrap_or(usual);
@@ -159,7 +159,7 @@ impl CredentialSource for CredentialSources {
     }
 }
 
-/// The helper of an entry, and what it is for.
+/// The remote server of an entry and its `headers_helper`, if it has one.
 fn entry_helper(entry: &Entry) -> Option<(&Remote, &str)> {
     match &entry.transport {
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
@@ -191,7 +191,7 @@ fn proxied_pool_options(environment: &[(OsString, OsString)]) -> HttpPoolOptions
     }
 }
 
-/// What a person signs in to: a server over HTTP whose entry brings no credentials of its own.
+/// The target of a sign-in: a server over HTTP whose entry brings no credentials of its own.
 pub fn sign_in_target(server: &DesiredServer, entry: &Entry) -> Option<SignInTarget> {
     let (Transport::Http(remote) | Transport::Sse(remote)) = &entry.transport else { return None };
     let brings = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));

@@ -1,6 +1,6 @@
 //! The options of an engine: limits from settings and environment, folders, credentials.
 //!
-//! The hub and the commands with an engine of their own use it. It starts no engine.
+//! Used by the hub and by commands with an engine of their own. It does not start an engine.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn timing(desired: &Desired, environment: &EnvironmentVariables) -> ConnectionTi
         local_slots: slots(LOCAL_BATCH_SIZE_VAR, usual.local_slots),
         remote_slots: slots(REMOTE_BATCH_SIZE_VAR, usual.remote_slots),
         calls_in_flight: in_flight.unwrap_or(usual.calls_in_flight),
-        // A person sees what failed, and types the command again.
+        // No retries: the person sees the failure, and types the command again.
         retries: 0,
         ..usual
     }

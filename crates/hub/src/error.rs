@@ -1,7 +1,8 @@
-//! Why the hub, a workspace or its faces cannot be opened as asked for.
+//! Errors of the hub: why the hub, a workspace or its faces cannot be opened as asked for.
 //!
-//! The program that runs the hub turns a [`HubError`] into an exit code and advice. Where the hub itself has to answer a
-//! client, it asks the program for the same words through [`HubAdvice`]. This module knows no flag of the command line.
+//! Used by the program that runs the hub, which turns a [`HubError`] into an exit code and advice. Where the hub
+//! itself answers a client, it asks the program for the same words through [`HubAdvice`]. It does not know the flags
+//! of the command line.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +28,7 @@ pub enum HubError {
     Descriptors {
         /// The limit.
         limit: u64,
-        /// What is needed.
+        /// The number of files that the process needs.
         needed: u64,
     },
     /// The task that reads the configuration ended early.
@@ -62,7 +63,7 @@ pub enum HubError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system does not say which address was bound.
@@ -108,7 +109,7 @@ pub enum HubError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The certificate and the key cannot be used.
@@ -123,23 +124,23 @@ pub enum HubError {
     },
 }
 
-/// Puts errors of the hub into words for the person who asked for something. The program that runs the hub implements it.
+/// Explains errors of the hub to the person whose request failed. The program that runs the hub implements it.
 pub trait HubAdvice: ErrorAdvice {
-    /// What went wrong, why, and what to do.
+    /// Explains an error: message, causes and hint.
     fn explain(&self, error: &HubError) -> ErrorExplanation;
 
-    /// The same for a change to a configuration file that was not made; `doing` says which change.
+    /// Explains why a change to a configuration file was not made; `doing` names the change.
     fn explain_change(&self, doing: &str, error: &config::Error) -> ErrorExplanation;
 }
 
 /// An error in words for a person; safe to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorExplanation {
-    /// What went wrong, in a sentence.
+    /// The error in a sentence.
     pub message: String,
-    /// Why, the nearest cause first.
+    /// The causes, the nearest first.
     pub causes: Vec<String>,
-    /// What to do.
+    /// The advice to the person.
     pub hint: Option<String>,
 }
 

@@ -1,6 +1,7 @@
 //! The faces of a workspace at one address of the network, with the console beside them.
 //!
-//! `serve` serves them itself, or has the hub that runs do it (`serve_in_hub`). Nothing here prints an address.
+//! Used by `serve`, which serves them itself, and by the hub that serves them for it (`serve_in_hub`). It does not
+//! print the address.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -95,7 +96,8 @@ impl WorkspaceFaces {
         &self.info
     }
 
-    /// While it is held, the console is said to be at this address. Else the faces hold it until they end.
+    /// Takes the lease of the console's address: while the lease is held, the hub names this address as the
+    /// console's. Otherwise the faces hold the lease until they end.
     pub fn take_console_lease(&mut self) -> Option<ConsoleAddressLease> {
         self.console.take()
     }
@@ -118,7 +120,7 @@ fn no_console_text(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until what is returned is dropped.
+/// Serves a workspace of the hub as `wanted` says, a [`FacesOptions`], until the returned value is dropped.
 pub(crate) async fn serve_in_hub(
     registry: &WorkspaceRegistry,
     admin: &AdminApi,
@@ -130,7 +132,8 @@ pub(crate) async fn serve_in_hub(
             .with_detail(error.to_string())
             .with_hint("the hub is of another version; end it with `switchboard stop`")
     })?;
-    // `serve` looked at it, too; who is let in here is this process's to answer for.
+    // `serve` checked the access options, too; but the hub is the process that lets clients in, so it checks them
+    // again.
     let access = AccessSetup::new(wanted.access.clone(), wanted.listen, registry.state_dir());
     let access = access.map_err(|error| registry.to_admin_problem(&error))?;
     let workspace = registry.open_for_faces(request, &wanted.view).await?;
@@ -142,7 +145,7 @@ pub(crate) async fn serve_in_hub(
     let (info, console) = (faces.info().clone(), faces.take_console_lease());
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(faces.serve(shutdown.clone()));
-    // Dropped, the faces are told to end, and do so by themselves.
+    // When the guard is dropped, the faces shut down in their own task.
     let held = (shutdown.drop_guard(), console);
     let advice = registry.advice();
     let serving = Box::pin(async move {
@@ -155,7 +158,8 @@ pub(crate) async fn serve_in_hub(
     Ok(ServedFaces { address, facts: info, serving })
 }
 
-/// The address that is wanted, from the admin API if need be: it is where people expect to be served.
+/// Binds `listen`, and has the admin API leave that address if it is there: people expect the faces at the address
+/// that they named.
 async fn take_address(listen: SocketAddr, admin: &AdminApi) -> Result<BoundAddress, HubError> {
     let deadline = Instant::now() + PORT_RELEASE_TIMEOUT;
     let mut bound = BoundAddress::bind(listen).await;

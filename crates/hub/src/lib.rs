@@ -1,10 +1,12 @@
 //! The hub: the one long-running process of a user that holds the connections of all clients.
 //!
-//! [`LocalHub`] is the hub in this process: a [`WorkspaceRegistry`] behind [`socket`], where it listens, and [`admin`], its
-//! API and console over HTTP. [`attach`] is how `connect` reaches or starts it. [`ServedWorkspace`] is a workspace as
-//! clients see it, [`WorkspaceFaces`] serves one over the network, [`AgentBridges`] opens the workspaces of single agents.
-//! [`engine_options`] and [`CredentialSources`] make the engine, also that of a command without a hub. The program's commands
-//! use this crate. It parses no arguments and prints nothing.
+//! [`LocalHub`] is the hub in this process: a [`WorkspaceRegistry`] behind [`socket`], where it listens, and
+//! [`admin`], its API and console over HTTP. [`attach`] is how `connect` reaches or starts it. [`ServedWorkspace`] is
+//! a workspace as clients see it, [`WorkspaceFaces`] serves one over the network, [`AgentBridges`] opens the
+//! workspaces of single agents. [`engine_options`] and [`CredentialSources`] make the engine, also that of a command
+//! without a hub.
+//!
+//! Used by the program's commands. It does not parse arguments or print anything.
 #![forbid(unsafe_code)]
 
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! The limits of the system (threads, descriptors) and the share of them that the hub takes.
 //!
-//! The hub and the program ask here before they start threads or open many descriptors, so that a low limit is an error
-//! that names it. This module starts and opens nothing.
+//! Used by the hub and the program before they start threads or open many descriptors, so that a low limit is an
+//! error that names it. It does not start threads or open descriptors.
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
@@ -21,7 +21,7 @@ pub(crate) enum DescriptorShare {
     Socket,
 }
 
-/// Fails where a hub with this limit could not open what it needs.
+/// Fails where this limit is below the descriptors that a hub needs.
 pub(crate) fn check_hub_descriptors(limit: u64) -> Result<(), HubError> {
     check_descriptors(MIN_HUB_DESCRIPTORS, limit)
 }
@@ -40,7 +40,7 @@ pub(crate) fn fitting_connections(usual: usize, limit: u64, share: DescriptorSha
     usize::try_from(part).map_or(usual, |part| part.clamp(1, usual))
 }
 
-/// Whether so few threads may be had that each has to be worth it.
+/// Whether the limit of processes is so low that the program has to save threads.
 pub fn has_few_threads() -> bool {
     process_limit().is_some_and(|limit| limit < FEW_PROCESSES)
 }

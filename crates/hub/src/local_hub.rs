@@ -1,6 +1,7 @@
 //! A hub in this process: one engine for every client of this user, reached over a private socket.
 //!
-//! `hub` and `serve` open one. It knows no signal and prints nothing; a [`CancellationToken`] stops it.
+//! Used by `switchboard hub` and `serve`. It does not handle signals or print anything; a [`CancellationToken`] stops
+//! it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::{HubAdvice, HubError, ProgramContext, ProgramPlugins};
 /// How long a hub that is about to end is waited for.
 const HUB_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stands behind the socket: workspaces for clients, and the admin API.
+/// The service behind the socket: workspaces for clients, and the admin API.
 struct HubService {
     workspaces: Arc<WorkspaceRegistry>,
     admin: AdminApi,
@@ -51,7 +52,8 @@ pub fn hub_paths(host: &HostContext) -> Result<HubPaths, HubError> {
 // === impl LocalHub ===
 
 impl LocalHub {
-    /// Takes the user's one place for a hub, with the settings of `desired`. [`HubError::Listen`] says why it cannot be had.
+    /// Opens the user's one hub, with the settings of `desired`. Fails with [`HubError::Listen`] if another hub runs
+    /// or the socket cannot be used.
     pub async fn open(
         program: &ProgramContext,
         desired: &Desired,

@@ -1,6 +1,8 @@
-//! The program around the hub: where it runs, for which user, with which configuration, and what it lends the hub.
+//! The program around the hub: its folder, user and configuration, and the plugins and process guard that it lends
+//! the hub.
 //!
-//! The command line fills these in from its arguments and its process. Nothing here reads the environment.
+//! Used by the hub and its engines; the command line fills it in from its arguments and its process. It does not read
+//! the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,18 +16,18 @@ use switchboard_sources::{ConnectorCredentials, PluginHost};
 
 use crate::HubError;
 
-/// What an engine needs to know of the program that runs it, be it a hub or one command.
+/// The facts that an engine needs of the program that runs it, a hub or one command.
 #[derive(Clone)]
 pub struct ProgramContext {
     /// The user's folders, environment and clock.
     pub host: HostContext,
     /// Configuration of this run, and the connector catalog.
     pub resolve: ResolveOptions,
-    /// The environment, whatever bytes it is made of.
+    /// The environment, also variables that are not UTF-8.
     pub variables: Vec<(OsString, OsString)>,
-    /// What the servers of the connector catalog are reached with.
+    /// The credentials for servers of the connector catalog.
     pub connector_credentials: Option<Arc<ConnectorCredentials>>,
-    /// Where sign-ins are kept.
+    /// The store of sign-ins.
     pub sign_ins: Arc<dyn SignInStore>,
     /// The program's own file, if it is known.
     pub program: Option<PathBuf>,

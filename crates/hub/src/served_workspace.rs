@@ -1,7 +1,7 @@
 //! A workspace that is served: its engine, the watch of its files, and the bridge that shows it to clients.
 //!
-//! The hub opens one for each way in which clients see a workspace; `serve` and `connect` without a hub open their own.
-//! It accepts no connections.
+//! Used by the hub, which opens one for each way in which clients see a workspace, and by `serve` and `connect`
+//! without a hub, which open their own. It does not accept connections.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -38,15 +38,15 @@ pub struct ServedWorkspace {
     agents: AgentBridges,
 }
 
-/// What makes a workspace: a folder with its user, configuration of one run, and variables.
+/// The inputs of a workspace: a folder with its user, configuration of one run, and variables.
 pub struct WorkspaceInputs {
     /// The client's folder and environment, and the user's folders.
     pub host: HostContext,
     /// Configuration of one run.
     pub resolve: ResolveOptions,
-    /// The client's environment, whatever bytes it is made of.
+    /// The client's environment, also variables that are not UTF-8.
     pub variables: Vec<(OsString, OsString)>,
-    /// What the configuration desires without an agent, if it was resolved just now.
+    /// The desired state without an agent, if the configuration was resolved just now.
     pub desired: Option<Box<Desired>>,
 }
 
@@ -92,7 +92,7 @@ impl ServedWorkspace {
         Ok(Self { synced, bridge, agents })
     }
 
-    /// What is desired, and what is wrong with it.
+    /// Returns the desired state, and the problems of the configuration.
     pub fn snapshot(&self) -> Arc<DesiredSnapshot> {
         self.synced.snapshot()
     }
@@ -195,7 +195,8 @@ impl WorkspaceInputs {
         }
     }
 
-    /// The id of the workspace, by its files as they are, which are resolved where that was not done. May block.
+    /// Returns the id of the workspace, by the present configuration files, which are resolved if `desired` is
+    /// absent. May block.
     pub(crate) fn identify(&mut self, view: &ViewOptions) -> WorkspaceId {
         // Of the extras only the choice of servers makes another workspace.
         let extras = WorkspaceExtras { only: view.only_servers(), ..WorkspaceExtras::default() };
@@ -223,7 +224,8 @@ impl WorkspaceInputs {
     }
 }
 
-/// The problem of configuration that was given for this run: without it, other servers than those meant would be served.
+/// The error of configuration that was given for this run: without that configuration, the wrong servers would be
+/// served.
 fn run_configuration_error(resolve: &ResolveOptions, desired: &Desired) -> Option<HubError> {
     let is_of_run = |origin: &SourceOrigin| match origin.path() {
         Some(path) => resolve.dynamic.contains(&DynamicConfig::File(path.to_owned())),

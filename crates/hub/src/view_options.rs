@@ -1,7 +1,8 @@
-//! The options of a client of the hub: its view of the servers, the address that serves them, and the admitted clients.
+//! The options of a client of the hub: its view of the servers, the address that serves them, and the admitted
+//! clients.
 //!
-//! `connect` sends [`ViewOptions`] in its hello, `serve` sends [`FacesOptions`] to the admin API. The words of their JSON
-//! are those of the command line. This module parses no arguments.
+//! Used by `connect`, which sends [`ViewOptions`] in its hello, and by `serve`, which sends [`FacesOptions`] to the
+//! admin API. The words of their JSON are those of the command line. It does not parse arguments.
 
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -18,14 +19,14 @@ use switchboard_gateway::face::FaceLimits;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ViewOptions {
-    /// What tools are called.
+    /// The style of tool names.
     #[serde(with = "NameStyleJson")]
     pub names: NameStyle,
     /// Only these servers; all if empty.
     pub servers: Vec<String>,
-    /// The agent whose servers and tools are seen.
+    /// The agent whose servers and tools the client sees.
     pub agent: Option<String>,
-    /// What happens to calls that no rule decides; the settings say so if absent.
+    /// The permission mode for calls that no rule decides; that of the settings if absent.
     pub mode: Option<Mode>,
     /// Whether tools are listed or looked for.
     #[serde(with = "ToolSearchJson")]
@@ -51,7 +52,7 @@ pub struct FacesOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AccessOptions {
-    /// What a client has to be or to have; chosen by the address and the issuer if absent.
+    /// The authentication of clients; chosen by the address and the issuer if absent.
     pub auth: Option<ClientAuth>,
     /// The URL of an authorization server whose tokens let clients in.
     pub auth_issuer: Option<String>,
@@ -79,11 +80,11 @@ pub struct AccessOptions {
     pub idle: Option<Duration>,
 }
 
-/// What a client has to be or to have.
+/// The authentication that a client needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ClientAuth {
-    /// A program of the same user on this machine, or one with a token.
+    /// A program of this user on this machine, or one with a token.
     User,
     /// A token.
     Token,
@@ -123,7 +124,7 @@ impl ViewOptions {
         }
     }
 
-    /// What to resolve the configuration for: `options` with the agent of this view.
+    /// Returns `options` with the agent of this view, to resolve the configuration for.
     #[must_use]
     pub fn resolve_options(&self, options: &ResolveOptions) -> ResolveOptions {
         ResolveOptions { agent: self.agent.clone(), ..options.clone() }
@@ -138,7 +139,7 @@ impl ViewOptions {
 // === impl AccessOptions ===
 
 impl Default for AccessOptions {
-    /// What `serve` uses where nothing is typed.
+    /// The options of `serve` without flags.
     fn default() -> Self {
         let limits = FaceLimits::default();
         let at_least_one = |limit| NonZeroUsize::new(limit).unwrap_or(NonZeroUsize::MIN);

@@ -1,7 +1,7 @@
-//! Every workspace that clients of the hub use, in every way that they see it.
+//! The registry of every workspace that clients of the hub use, in every way that they see it.
 //!
-//! The socket, the admin API and the faces open workspaces here; those that are alike share one. It accepts no
-//! connections.
+//! Used by the socket, the admin API and the faces, which open workspaces here; clients with equal inputs share one
+//! workspace. It does not accept connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -27,11 +27,11 @@ use crate::{HubAdvice, HubError, ProgramContext, ProgramPlugins, ViewOptions};
 /// Every workspace that has clients.
 pub struct WorkspaceRegistry {
     engine: Engine,
-    /// The folders and the user of the hub's own process: no client may name others.
+    /// The folders and the user of the hub's own process: a client cannot name other ones.
     own_host: HostContext,
     plugins: ProgramPlugins,
     advice: Arc<dyn HubAdvice>,
-    /// Held while a workspace is opened, so that clients that come at once share it.
+    /// Held while a workspace is opened, so that clients that come at once share the workspace.
     opening: Mutex<()>,
     open: parking_lot::Mutex<OpenWorkspaces>,
 }
@@ -169,7 +169,8 @@ impl WorkspaceRegistry {
         Ok(synced)
     }
 
-    /// The client's folder and environment, in place of this process's own; `None` where it has no home.
+    /// The inputs of a workspace with the client's folder and environment, in place of this process's own; `None`
+    /// where the client has no home.
     fn client_inputs(&self, cwd: &Path, env: &BTreeMap<String, String>) -> Option<WorkspaceInputs> {
         let client = HostContext::for_platform(Platform::current(), env.clone(), cwd.to_owned())?;
         // A clock before 1970 is as good as none.
@@ -187,7 +188,7 @@ impl WorkspaceRegistry {
         Some(WorkspaceInputs { host, resolve, variables: variables.collect(), desired: None })
     }
 
-    /// The same for a client of the admin API.
+    /// The inputs of a workspace for a client of the admin API; refused where the client has no home.
     fn inputs_of_request(
         &self,
         request: &WorkspaceRequest,

@@ -125,7 +125,8 @@ impl SnapshotBuilder {
         }
     }
 
-    /// Reads everything once. It is settled if `expected` were the files to look at, and none changed meanwhile.
+    /// Reads the configuration once. The reading is settled if `expected` were the files to read, and none changed
+    /// meanwhile.
     fn read_once(&mut self, expected: &BTreeSet<PathBuf>) -> SourcesReading {
         let before = FileStates::read(expected, &self.marks);
         let mut desired = resolve_desired(&self.surroundings, &self.request_with_connectors());

@@ -30,7 +30,7 @@ pub struct SourcesOptions {
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WatchMode {
-    /// By events of the operating system; by polling if it cannot watch.
+    /// By events of the operating system; by polling if the system cannot watch.
     #[default]
     System,
     /// By polling only.
@@ -48,7 +48,7 @@ pub struct SourcesTiming {
     pub emptied: Duration,
     /// The polling interval if the operating system cannot watch (1 s).
     pub poll: Duration,
-    /// The polling interval if it can (30 s).
+    /// The polling interval if the operating system can watch (30 s).
     pub look: Duration,
     /// How long the token helper may run (10 s).
     pub helper: Duration,
@@ -74,7 +74,7 @@ impl SourcesOptions {
         }
     }
 
-    /// The same for a workspace whose configuration was resolved to `desired` just now, so that its files are known.
+    /// Adds the files of a workspace whose configuration was resolved to `desired` just now.
     #[must_use]
     pub fn with_known_files(
         mut self,
@@ -82,7 +82,7 @@ impl SourcesOptions {
         surroundings: &HostContext,
         asked: &ResolveOptions,
     ) -> Self {
-        // What is wrong with the files of editors is found again, and told then.
+        // Problems of editors' files are found again, and reported, when the sources read them.
         let _ = ide::add_editor(&mut desired, surroundings, asked);
         self.known_files = desired.watched;
         self

@@ -134,7 +134,8 @@ impl SyncedWorkspace {
         Self { id, whose, sources, applied, following }
     }
 
-    /// The workspace that the same would be started for, where the configuration desires this.
+    /// Returns the id of the workspace that would be started with these arguments, where the configuration desires
+    /// this.
     pub fn id_of(
         desired: &Desired,
         asked: &ResolveOptions,

@@ -1,6 +1,6 @@
 //! Names of the protocol: `_meta` keys, extensions and methods.
 //!
-//! Used wherever a message is read or written. HTTP header names are in `client::headers`.
+//! Used by every module that reads or writes a message. It does not hold HTTP header names (`client::headers` does).
 
 /// Both eras: the token under which the client wants progress.
 pub const PROGRESS_TOKEN: &str = "progressToken";

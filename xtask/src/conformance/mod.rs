@@ -1,10 +1,10 @@
 //! `cargo xtask conformance`: the official conformance suite against our client, the gateway and plugins.
 //!
-//! Part of `cargo xtask test`. Client scenarios run against our client; server scenarios run through the gateway to a
-//! server of either era, and to servers on the official SDKs, directly and through the gateway. The suite passes
-//! programs that did nothing, so its verdict is ignored: each scenario runs alone, at each protocol version it knows;
-//! its checks are counted against `tests/conformance`, and the exit status of the program under test is checked. A
-//! check that cannot pass is listed there with the reason, and must fail.
+//! Used by `cargo xtask test`. Client scenarios run against our client; server scenarios run through the gateway to a
+//! server of either era, and to servers on the official SDKs, directly and through the gateway. It does not trust the
+//! suite's verdict, since the suite passes programs that did nothing: each scenario runs alone, at each protocol
+//! version it knows; its checks are counted against `tests/conformance`, and the exit status of the program under
+//! test is checked. A check that cannot pass is listed there with the reason, and must fail.
 
 mod case;
 mod expected;

@@ -31,7 +31,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>> {
     Ok(log.split('\u{1}').filter_map(problem).collect())
 }
 
-/// What is wrong with a commit: its id, subject and body, with a NUL between them.
+/// The problem of a commit, if any: its id, subject and body come with a NUL between them.
 fn problem(commit: &str) -> Option<String> {
     let mut parts = commit.trim_start().split('\0');
     let (id, subject, body) = (parts.next()?, parts.next()?, parts.next()?);

@@ -5,27 +5,27 @@
 
 use std::collections::BTreeMap;
 
-/// The longest function, with its signature. A function past 40 lines already has to earn it.
+/// The longest function, with its signature. A function past 40 lines already needs a reason.
 const MAX_FUNCTION_LINES: usize = 75;
 
 /// The shortest body that must not stand twice, without blank lines and comments.
 const MIN_DUPLICATE_LINES: usize = 6;
 
-/// What may stand before `fn`, besides the visibility.
+/// The qualifiers that may stand before `fn`, besides the visibility.
 const QUALIFIERS: [&str; 5] = ["default ", "const ", "async ", "unsafe ", "extern \"C\" "];
 
 /// One function of a file.
 struct Function<'a> {
     name: &'a str,
-    /// Where it begins, from 1.
+    /// The line on which the function begins, from 1.
     line: usize,
-    /// How many lines it has, with its signature.
+    /// The number of the function's lines, with its signature.
     lines: usize,
     /// The body, without blank lines, comments and the space around lines.
     body: Vec<&'a str>,
 }
 
-/// The bodies of all files, with where they stand: `file:line`.
+/// The function bodies of all files, each with its places: `file:line`.
 #[derive(Default)]
 pub(super) struct FunctionBodies(BTreeMap<String, Vec<String>>);
 
@@ -53,7 +53,7 @@ impl FunctionBodies {
         }
     }
 
-    /// Functions with the same body as another one.
+    /// Functions whose body equals that of another one.
     pub(super) fn duplicates(&self) -> Vec<String> {
         let repeated = self.0.values().filter_map(|places| places.split_first());
         let repeated = repeated.flat_map(|(first, others)| {

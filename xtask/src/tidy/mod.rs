@@ -1,9 +1,9 @@
 //! `cargo xtask tidy`: rules about the repository that need no other tool.
 //!
-//! Few packages, short documents, nothing unfinished, lock files without download addresses; the crates' dependencies as
-//! ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and layout of source files ([`source`]); long
-//! functions and copies of functions ([`functions`]); fixes without a reason ([`commits`]). Part of `cargo xtask test`.
-//! It judges no behaviour.
+//! Used by `cargo xtask test`. Few packages, short documents, nothing unfinished, lock files without download
+//! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and
+//! layout of source files ([`source`]); long functions and copies of functions ([`functions`]); fixes without a
+//! reason ([`commits`]). It does not judge behaviour.
 
 mod commits;
 mod dependencies;

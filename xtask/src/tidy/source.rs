@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::functions;
 
-/// The longest source file; past 400 lines it is probably several things.
+/// The longest source file; a file past 400 lines probably holds several things.
 const MAX_FILE_LINES: usize = 550;
 
 /// Type names that say nothing on their own: participles, pronouns and metaphors.
@@ -18,10 +18,10 @@ const POISON: &str = concat!("Poison", "Error");
 /// The shortest first line of a module header.
 const MIN_HEADER_CHARS: usize = 20;
 
-/// How no module header begins: the first word names what the module is.
+/// Openings that a module header must not have: its first word names the module's subject.
 const BANNED_HEADER_OPENINGS: [&str; 4] = ["What ", "Whoever", "Somebody", "Words about"];
 
-/// What a header says in its form: who uses the module, or what it does not do.
+/// The phrases of a header's form: the users of the module, or the work that it leaves to others.
 const HEADER_FORM: [&str; 4] = ["Used by", "used by", "It does not", "it does not"];
 
 /// Returns the problems of a source file.
@@ -50,7 +50,7 @@ pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with the header of a module.
+/// The problem of a module's header, if any.
 fn header_problem(text: &str) -> Option<String> {
     let first = text.lines().next().and_then(|line| line.strip_prefix("//!"));
     let Some(first) = first.map(str::trim) else {
@@ -71,7 +71,7 @@ fn header_problem(text: &str) -> Option<String> {
     })
 }
 
-/// Whether a source file has a header that says neither who uses the module nor what it does not do.
+/// Whether a source file has a header that names neither the module's users nor the work that it leaves to others.
 pub(super) fn lacks_header_form(file: &str, text: &str) -> bool {
     let mut header = text.lines().take_while(|line| line.starts_with("//!"));
     is_product_source(file)

@@ -57,17 +57,17 @@ fn of_connection(message: &str, view: &ServerSnapshot, error: &ConnectionError) 
     }
 }
 
-/// Whether a server was not even asked, for want of something to ask it with.
+/// Whether no request was sent to a server, since there were no credentials for it.
 fn lacks_credentials(error: &ConnectionError) -> bool {
     matches!(error, ConnectionError::Wire(error) if error.lacks_credentials())
 }
 
-/// Whether nobody signs in to a server, since its entry says how it is reached.
+/// Whether a server needs no sign-in, since its entry brings the credentials.
 fn brings_its_own(server: &DesiredServer) -> bool {
     server.entry().is_some_and(|entry| sign_in_target(server, entry).is_none())
 }
 
-/// Why nothing can be had of a server by this name now; `None` if something can.
+/// The failure if a server of this name cannot be used now; `None` if it can.
 pub(crate) fn missing_failure(
     hub: &CommandEngine,
     snapshot: &WorkspaceSnapshot,
@@ -80,7 +80,7 @@ pub(crate) fn missing_failure(
     let plain =
         |words: String| Failure::plain(FailureKind::Failed, format!("`{server}` is {words}"));
     Some(match &view.status {
-        // Another connection of it may have failed.
+        // Another connection of the server may have failed.
         _ if view.is_usable() => return None,
         ServerStatus::Connected => return None,
         ServerStatus::Pending => plain("not connected".to_owned())
@@ -188,7 +188,7 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
         return failure;
     }
     let failure = failure.with_causes(["whether the call was carried out is not known".to_owned()]);
-    // A hub gives the same hint about its timeouts; every other hint would say to try again.
+    // A hub gives this hint about its timeouts too; every other hint would say to try again.
     let timeout = hint::call_timeout();
     if failure.hint() == Some(timeout.as_str()) {
         failure.with_hint(format!("{}; {timeout}", hint::check_first()))
@@ -213,7 +213,7 @@ fn not_connected(
     }
 }
 
-/// Nobody has it. Tools and prompts are looked up before, so it is a resource.
+/// The failure for a name that no server has. Tools and prompts are looked up before, so the name is a resource.
 fn not_found(message: &str, name: &str) -> Failure {
     Failure::plain(FailureKind::Failed, message)
         .with_causes([format!("no server has `{name}`")])

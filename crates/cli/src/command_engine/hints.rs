@@ -1,4 +1,8 @@
-//! The advice that this program gives, for clients of the hub.
+//! The advice of this program about errors of connections, calls and the hub, for commands and for clients of the
+//! hub.
+//!
+//! Used by `command_engine`, and given to the hub by `commands::hub` and `commands::serve`. It does not print
+//! anything; the sentences about failures of a command are in `command_engine::failures`.
 
 use switchboard_config::command_line;
 use switchboard_core::CallError;
@@ -10,7 +14,7 @@ use switchboard_wire::Error as WireError;
 use crate::hint::{self, Reach, Subject};
 use crate::report::Failure;
 
-/// What a person can do, as every command says it.
+/// The program's advice about errors, in the words that every command uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hints;
 

@@ -41,20 +41,20 @@ use own_engine::OwnEngine;
 
 /// How long a server that is connected may take for its lists, beyond the time to connect.
 const LISTS_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a person waits without being told what for.
+/// The wait after which the command names the servers that it waits for.
 const SILENT_WAIT: Duration = Duration::from_secs(1);
 
 /// The engine of one command.
 pub(crate) struct CommandEngine {
     pub(crate) desired: Desired,
-    /// What is wrong with files of editors, or with the hub that runs.
+    /// Problems of editors' files, or of the running hub.
     pub(crate) notices: Vec<Notice>,
     behind: EngineKind,
     logs: Option<ServerLogs>,
     connect: Duration,
 }
 
-/// Whose engine it is.
+/// The owner of the engine: the command or the hub.
 enum EngineKind {
     /// The command's own.
     Own(OwnEngine),
@@ -62,25 +62,25 @@ enum EngineKind {
     Hub(HubWorkspace),
 }
 
-/// What a command waits for.
+/// The servers that a command waits for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum WaitTarget<'a> {
     /// Every server.
     All,
-    /// One, by its name.
+    /// One server, by its name.
     Server(&'a str),
 }
 
-/// What stands in for servers where none is configured.
+/// The server that a command gets where none is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FallbackServer {
-    /// The built-in one, to have something to try.
+    /// The built-in server, to have something to try.
     Builtin,
-    /// Nothing.
+    /// No server.
     Nothing,
 }
 
-/// Opens the hub, does `work` with it, and leaves nothing behind; also when the person does not want it any more.
+/// Opens the engine, does `work` with it, and closes it, also when the person interrupts the command.
 pub(crate) async fn with_engine<T>(
     caller: &Caller,
     room: ResultLimit,
@@ -96,7 +96,7 @@ pub(crate) async fn with_engine<T>(
     done
 }
 
-/// The same for a command that uses what servers offer: where none is configured, the built-in server stands in.
+/// Does `work` with an engine that has servers: where none is configured, the built-in server stands in.
 pub(crate) async fn with_servers<T>(
     caller: &Caller,
     printer: &Printer,
@@ -148,7 +148,7 @@ impl CommandEngine {
         }
     }
 
-    /// What servers ask and log beside calls.
+    /// Questions and log messages of servers beside calls.
     pub(crate) fn asides(&self) -> SideEvents {
         match &self.behind {
             EngineKind::Own(own) => SideEvents::own(own),
@@ -156,7 +156,7 @@ impl CommandEngine {
         }
     }
 
-    /// Connects to a server anew. An engine of the command's own knows nothing of any server yet.
+    /// Reconnects a server in the hub. An engine of the command's own has not connected to any server yet.
     pub(crate) async fn reconnect(&self, server: &str) -> Result<(), Failure> {
         let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
         if self.snapshot().server(server).is_none_or(|view| view.stats.is_none()) {
@@ -166,16 +166,15 @@ impl CommandEngine {
         attached.reconnect(server).await.map_err(failed)
     }
 
-    /// Has servers that are down tried again and connected ones asked whether they still answer. An engine of the
-    /// command's own has only just begun with both.
+    /// Has the hub retry servers that are down and ping connected ones. An engine of the command's own has only just
+    /// connected.
     pub(crate) async fn check_servers(&self) -> Result<(), Failure> {
         let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
         let failed = |error| hub_failure("cannot check the servers", error);
         attached.check_servers().await.map_err(failed)
     }
 
-    /// Has a connected server asked whether it answers, on the connections that it has. The snapshot then shows how
-    /// long that took.
+    /// Pings a connected server on the connections that it has. The snapshot then shows the latency.
     pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
         let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
         match &self.behind {
@@ -207,7 +206,7 @@ impl CommandEngine {
         self.wait_until(printer, |snapshot| !snapshot.servers_coming().any(is_wanted)).await
     }
 
-    /// Waits until nothing more is expected of one server, or of all. An error if there is no such server.
+    /// Waits until nothing more is expected of one server, or of all. An error if the server does not exist.
     pub(crate) async fn settled_snapshot(
         &self,
         server: Option<&str>,
@@ -221,7 +220,8 @@ impl CommandEngine {
         }
     }
 
-    /// Waits until the snapshot is as `so` wants it, or nothing more is expected. Says whom for.
+    /// Waits until the snapshot is as `so` wants it, or nothing more is expected. Prints the servers that it waits
+    /// for.
     pub(crate) async fn wait_until(
         &self,
         printer: &Printer,
@@ -244,16 +244,16 @@ impl CommandEngine {
                 drop(waiting.take());
                 waiting = printer.waiting(&waiting_for(&snapshot, began.elapsed()));
             }
-            // Looked at every second, for whoever watches and for the deadline.
+            // Checked every second, for the printed progress and for the deadline.
             let waited = tokio::time::timeout(SILENT_WAIT, changes.changed()).await;
             if matches!(waited, Ok(Err(_))) {
-                // The hub is gone, and nothing more will come.
+                // The hub has ended, and sends no more changes.
                 return snapshot;
             }
         }
     }
 
-    /// Stops everything that is the command's own, within a few seconds whatever the servers do.
+    /// Stops the command's own engine, within a few seconds whatever its servers do.
     async fn close(self) {
         if let EngineKind::Own(own) = self.behind {
             own.close().await;
@@ -261,7 +261,7 @@ impl CommandEngine {
     }
 }
 
-/// What became of a configured server, as a snapshot shows it.
+/// The view of a configured server in a snapshot.
 pub(crate) fn view_of<'s>(
     snapshot: &'s WorkspaceSnapshot,
     server: &DesiredServer,

@@ -1,4 +1,7 @@
-//! Warnings about variables that should hold a number. Every command that uses an engine prints them.
+//! Warnings about environment variables that should hold a number and do not.
+//!
+//! Used by every command with an engine (`call`, `list`, `tools`, `serve` and others) and by `serve_notices`. It does
+//! not print them.
 
 use switchboard_config::Desired;
 use switchboard_core::engine::variable_problems;

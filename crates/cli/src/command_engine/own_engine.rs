@@ -55,7 +55,7 @@ impl OwnEngine {
     }
 
     pub(super) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
-        // It is there as long as this session is attached to it.
+        // The workspace exists as long as this session is attached to it.
         self.engine
             .snapshot(&self.workspace)
             .unwrap_or_else(|| Arc::new(WorkspaceSnapshot::default()))
@@ -81,7 +81,7 @@ fn session(room: ResultLimit) -> Session {
     session
 }
 
-/// The caller's environment with what settings put on top of it.
+/// The caller's environment, with the variables of the settings on top.
 fn environment(desired: &Desired, caller: &Caller) -> ProcessEnvironment {
     let set = &desired.settings.env;
     let is_set =

@@ -15,17 +15,17 @@ use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
 
-/// How long a hub may take to write down what it knows; its disk has less.
+/// The time that a hub may take to write its latest calls to the audit log.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The hub, where one runs that understands us. Says why one that runs is not used.
+/// Returns the running hub, if it understands this program. Prints why a running hub is not used.
 pub(crate) async fn find_running(caller: &Caller, printer: &Printer) -> Option<AdminClient> {
     let (hub, notices) = find_or_notice(caller).await;
     printer.notices(&notices);
     hub
 }
 
-/// The caller's workspace in the hub. Where that cannot be had the command goes on by itself, and says so.
+/// Opens the caller's workspace in the hub. Without a hub the command uses an engine of its own, and prints why.
 pub(super) async fn attach(
     caller: &Caller,
     room: ResultLimit,
@@ -42,7 +42,7 @@ pub(super) async fn attach(
     }
 }
 
-/// Has the hub, where one runs, write down which calls have ended. Says why its latest may be missing.
+/// Has a running hub write ended calls to the audit log. Prints why its latest calls may be missing.
 pub(crate) async fn settle(caller: &Caller, printer: &Printer) {
     let settling = async {
         match find(caller).await? {
@@ -58,7 +58,7 @@ pub(crate) async fn settle(caller: &Caller, printer: &Printer) {
     }
 }
 
-/// Who asks the hub, and from where.
+/// The request to the hub for the caller's workspace: folder, environment and limit of results.
 pub(crate) fn workspace_request(caller: &Caller, results: ResultLimit) -> WorkspaceRequest {
     WorkspaceRequest {
         cwd: caller.surroundings.cwd.clone(),
@@ -69,7 +69,7 @@ pub(crate) fn workspace_request(caller: &Caller, results: ResultLimit) -> Worksp
     }
 }
 
-/// What the hub would not do, or could not.
+/// The failure of a request that the hub refused or could not do.
 pub(crate) fn hub_failure(message: impl Into<String>, error: AdminClientError) -> Failure {
     match error {
         AdminClientError::Problem(problem) => {
@@ -86,7 +86,7 @@ pub(crate) fn hub_failure(message: impl Into<String>, error: AdminClientError) -
     }
 }
 
-/// The hub, for who does not go without it.
+/// Returns the running hub, unless the command runs standalone; with notices why a running hub is not used.
 async fn find_or_notice(caller: &Caller) -> (Option<AdminClient>, Vec<Notice>) {
     if caller.is_alone() {
         return (None, Vec::new());
@@ -98,7 +98,7 @@ async fn find_or_notice(caller: &Caller) -> (Option<AdminClient>, Vec<Notice>) {
 }
 
 async fn find(caller: &Caller) -> Result<Option<AdminClient>, Failure> {
-    // Where there is no place for a socket there is no hub either.
+    // Where no folder can hold a socket, no hub runs.
     let Ok(place) = HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings)) else {
         return Ok(None);
     };
@@ -116,7 +116,7 @@ fn not_asked(error: AdminClientError) -> Failure {
     hub_failure("the hub that runs cannot be asked", error)
 }
 
-/// Why the servers are started once more.
+/// The warning that a command starts the servers once more, with the reason.
 fn standalone_notice(failure: &Failure) -> Notice {
     let message = format!("{}; its servers are started once more", in_one_line(failure));
     Notice::warning(message)

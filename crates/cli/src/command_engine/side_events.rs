@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 
 use super::own_engine::OwnEngine;
 
-/// Something said beside a call.
+/// A question or log message that a server sent beside a call.
 pub(crate) enum SideEvent {
-    /// Somebody has to decide something.
+    /// A question that the person has to answer.
     Question(PendingQuestion),
     /// The parameters of a log message.
     Log(Raw),
 }
 
-/// All of it, from now on.
+/// The stream of side events, from now on.
 pub(crate) struct SideEvents {
     questions: Option<mpsc::Receiver<PendingQuestion>>,
     logs: LogSource,

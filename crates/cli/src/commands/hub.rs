@@ -1,4 +1,7 @@
-//! `switchboard hub`, which `connect` starts: the hub, until it is stopped or no client needs it any more.
+//! `switchboard hub`: runs the hub until it is stopped or no client needs it any more.
+//!
+//! Used by `connect`, which starts it in the background. It does not hold the hub's logic: that is the crate `hub`
+//! (`LocalHub`).
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
-//! A lock that one process holds, and that the system takes back when the process dies.
+//! A file lock that one process holds, and that the system releases when the process dies.
+//!
+//! Used by the stores of `auth` and `core` (tokens, permissions, sealing key, audit log), by `config::edit`, and by the
+//! hub so that one hub runs for a user. It does not read or write the files that it protects.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -10,8 +13,8 @@ use super::{create_private_folder, folder_of};
 /// How often a lock that another process holds is tried again.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Held until dropped. Its file is only for the lock: a lock on a file that is replaced would be lost with it. The file
-/// stays: were it removed, two processes could hold two files of one name.
+/// A lock that is held until dropped. The lock file holds no data: a lock on a file that is replaced would be lost
+/// with the file. The lock file stays: if it were removed, two processes could lock two files of one name.
 #[derive(Debug)]
 pub struct FileLock {
     _file: File,
@@ -20,10 +23,10 @@ pub struct FileLock {
 /// Why a lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum FileLockError {
-    /// Another process holds it.
+    /// Another process holds the lock.
     #[error("another process holds the lock")]
     Held,
-    /// What the system said.
+    /// The error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -40,7 +43,7 @@ impl FileLock {
         }
     }
 
-    /// The same, and waits this long for a process that holds it. Blocks the thread.
+    /// Takes the lock at `path` and waits up to `patience` for a process that holds it. Blocks the thread.
     pub fn acquire_within(path: &Path, patience: Duration) -> Result<Self, FileLockError> {
         let file = open_lock_file(path)?;
         let deadline = Instant::now() + patience;

@@ -1,8 +1,8 @@
 //! Files and folders of one user's state: only their owner may read them, and a file is replaced whole or not at all.
 //!
-//! Every crate that keeps state writes it through here, so that all of it survives a crash in the same way: the new content is
-//! on the disk before it takes the name of the old one, and the folder is synced after that. Who may choose a path, and
-//! whether a link at it is refused, is for the caller to check; a link is replaced here, never followed.
+//! Used by every crate that keeps state, so that all state survives a crash in the same way: the new content is on
+//! the disk before it takes the name of the old file, and the folder is synced after that. It does not check who may
+//! choose a path or whether a link at it is refused: the caller does. A link is replaced here, never followed.
 
 mod lock;
 
@@ -16,12 +16,12 @@ use tempfile::NamedTempFile;
 
 pub use lock::{FileLock, FileLockError};
 
-/// What the names of files end with that are about to replace others.
+/// The suffix of staged files, which are about to replace others.
 pub(crate) const STAGED_SUFFIX: &str = ".tmp";
-/// A file this old that is still about to replace another was left behind by a process that was killed.
+/// A staged file older than this was left behind by a process that was killed.
 const LEFTOVER_AGE: Duration = Duration::from_hours(1);
 
-/// Creates a folder, and its parents, that only its owner may enter. One that is there keeps its mode.
+/// Creates a folder, and its parents, that only its owner may enter. A folder that exists keeps its mode.
 pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -30,7 +30,7 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Creates a folder, or closes the one that is there to everyone but its owner.
+/// Creates a folder that only its owner may enter, or gives a folder that exists that mode.
 pub fn make_folder_private(folder: &Path) -> io::Result<()> {
     create_private_folder(folder)?;
     #[cfg(unix)]
@@ -49,7 +49,8 @@ pub fn replace_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
     publish(stage_private_file(path, content)?, path)
 }
 
-/// The same for a file that must not be there yet: where it is, the error is `AlreadyExists`.
+/// Creates the file at `path`, with mode 0600, as `replace_private_file` writes it. Fails with `AlreadyExists` where
+/// the file exists.
 pub fn create_private_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let staged = stage_private_file(path, content)?;
     staged.as_file().sync_all()?;
@@ -63,14 +64,14 @@ fn stage_private_file(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> 
     create_private_folder(folder)?;
     let prefix = staged_prefix(path);
     remove_leftovers(folder, &prefix, LEFTOVER_AGE);
-    // Made with mode 0600 by the library.
+    // `tempfile` creates the file with mode 0600.
     let mut builder = tempfile::Builder::new();
     let mut staged = builder.prefix(&prefix).suffix(STAGED_SUFFIX).tempfile_in(folder)?;
     staged.write_all(content)?;
     Ok(staged)
 }
 
-/// Gives a file that was written beside `target` its name, once its content is on the disk.
+/// Renames a staged file to `target`, once its content is on the disk.
 pub(crate) fn publish(staged: NamedTempFile, target: &Path) -> io::Result<()> {
     staged.as_file().sync_all()?;
     staged.persist(target).map_err(|error| error.error)?;
@@ -78,14 +79,16 @@ pub(crate) fn publish(staged: NamedTempFile, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Without this the new name may be lost with the power, though not the old content. Not every file system can.
+/// Syncs the folder of `path`: without this a power failure may lose the new name, though not the old content. Not
+/// every file system can sync a folder.
 fn sync_folder_of(path: &Path) {
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
 }
 
-/// Removes what killed processes left in `folder`: files of this prefix that were not changed for `age`.
+/// Removes the staged files that killed processes left in `folder`: files of this prefix that were not changed for
+/// `age`.
 pub(crate) fn remove_leftovers(folder: &Path, prefix: &OsString, age: Duration) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let is_old = |entry: &fs::DirEntry| {
@@ -99,13 +102,13 @@ pub(crate) fn remove_leftovers(folder: &Path, prefix: &OsString, age: Duration) 
         let is_staged =
             name.starts_with(prefix.as_encoded_bytes()) && name.ends_with(STAGED_SUFFIX.as_bytes());
         if is_staged && is_old(&entry) {
-            // One that cannot be removed now is in nobody's way.
+            // A file that cannot be removed now does no harm.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// What the names of files begin with that are about to replace `path`.
+/// The prefix of staged files that are about to replace `path`.
 fn staged_prefix(path: &Path) -> OsString {
     let mut prefix = OsString::from(".");
     prefix.push(path.file_name().unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Tool definitions and tool results in the format of `OpenAI`'s chat completions.
 //!
-//! Part of [`Toolbox`]; used by agent loops. It sends nothing: the caller posts the messages.
+//! Part of [`Toolbox`]; used by agent loops. It does not send anything: the caller posts the messages.
 
 use serde_json::{Value, json};
 use switchboard_wire::json::Raw;

@@ -1,7 +1,7 @@
 //! The record of one call that has ended, with the identity of its caller.
 //!
-//! Made by `dispatch::call_recorder` and `engine::session::local_call`; written by the audit log, kept in memory by
-//! `engine::snapshot::recent_calls`. The JSON form is in `audit::line`.
+//! Made by `dispatch::call_recorder` and `engine::session::local_call`. Used by the audit log, which writes it, and
+//! by `engine::snapshot::recent_calls`, which keeps it in memory. It does not know its JSON form (`audit::line`).
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! One line of the audit log: its JSON members, and the redaction of texts that go into it.
 //!
-//! Read by `switchboard audit`, the terminal UI and the hub's admin page; written by `audit::line_writer` and
-//! `audit::log`. A line holds no secret: no values of arguments, no output of hooks, no session ids that a client
-//! could use, and of URLs neither user nor query.
+//! Used by `audit::log`, which writes lines, and by `switchboard audit`, the terminal UI and the hub's admin API,
+//! which read them. It does not hold secrets: no values of arguments, no output of hooks, no session ids that a
+//! client could use, and of URLs neither user nor query.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,7 +1,7 @@
 //! The audit log of the engine: a queue, a writer thread and a rotated file of JSON lines.
 //!
-//! Opened by `engine::storage`; `switchboard audit` asks it for the path of the file. Reading the log is in
-//! `audit::history`.
+//! Used by `engine::storage`, which opens it, and by `switchboard audit`, which asks it for the path of the file. It
+//! does not read the log (`audit::history` does).
 
 use std::io;
 use std::path::{Path, PathBuf};

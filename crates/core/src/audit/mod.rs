@@ -1,11 +1,10 @@
 //! The audit record of every call: caller, server, tool, permission decision with its reason, outcome and duration.
 //!
-//! A call makes one [`CallRecord`], however it ends. `dispatch` hands the record to an [`AuditSink`], which must
-//! not hold the call up. The engine comes with [`AuditLog`]: lines of JSON in a rotated file that only its owner
-//! can read. `switchboard audit` and the hub's admin page read that file.
+//! Used by `dispatch`: a call makes one [`CallRecord`], however it ends, which goes to an [`AuditSink`] that must not
+//! hold the call up. The engine comes with [`AuditLog`]: lines of JSON in a rotated file that only its owner can
+//! read. `switchboard audit` and the hub's admin page read that file.
 //!
-//! The audit log never holds values of arguments or results (`engine::snapshot::recent_calls` keeps them, in
-//! memory).
+//! It does not hold values of arguments or results (`engine::snapshot::recent_calls` keeps them, in memory).
 
 mod call_record;
 mod file;

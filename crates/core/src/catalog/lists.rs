@@ -1,7 +1,8 @@
 //! All lists of one server, parsed, as an immutable value.
 //!
-//! Made by `engine::supervisor::parse`; used by `catalog::compose`. When one list is read again, a new value
-//! replaces the old one and shares the other lists. The lists as the server sent them are in `connection::lists`.
+//! Made by `engine::supervisor::parse`; used by `catalog::compose`. When one list is read again, a new value replaces
+//! the old one and shares the other lists. It does not keep the lists as the server sent them (`connection::lists`
+//! does).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A prompt of a server: its definition, checked and sanitized.
 //!
-//! Made from `prompts/list` by `engine::supervisor::parse`; listed by `catalog::compose`. Getting a prompt's text
-//! is in `dispatch::prompts_and_resources`.
+//! Made from `prompts/list` by `engine::supervisor::parse`; used by `catalog::compose`. It does not get a prompt's
+//! text (`dispatch::prompts_and_resources` does).
 
 use switchboard_wire::{client::FetchedList, json::Raw};
 

@@ -1,8 +1,8 @@
 //! Resources and resource templates of a server: their definitions, checked and sanitized.
 //!
-//! Made from `resources/list` and `resources/templates/list` by `engine::supervisor::parse`; listed by
-//! `catalog::compose`. A URI belongs to its server: it is compared as text and never changed. Reading a resource is
-//! in `dispatch::prompts_and_resources`.
+//! Made from `resources/list` and `resources/templates/list` by `engine::supervisor::parse`; used by
+//! `catalog::compose`. A URI belongs to its server: it is compared as text and never changed. It does not read
+//! resources (`dispatch::prompts_and_resources` does).
 
 use switchboard_wire::{client::FetchedList, json::Raw};
 

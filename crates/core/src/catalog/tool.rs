@@ -1,7 +1,8 @@
 //! A tool of a server: its definition, checked and sanitized.
 //!
-//! Made from `tools/list` by `engine::supervisor::parse`; used by `catalog::compose`, `dispatch` and the fronts.
-//! Whether a tool may be called is decided in `permission`, its shown name in `catalog::names`.
+//! Made from `tools/list` by `engine::supervisor::parse`; used by `catalog::compose`, `dispatch` and the gateway. It
+//! does not decide whether a tool may be called (`permission` does) or under which name it is shown
+//! (`catalog::names`).
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,7 @@
 //! The state that all connections of an engine share: client name, process guard, era cache, HTTP pools, timing.
 //!
-//! Made by `engine`; used by `connection::task` and `connection::target`.
+//! Made by `engine`; used by `connection::task` and `connection::target`. It does not hold the state of a single
+//! connection (`connection::state` does).
 
 use std::{fmt, io, path::PathBuf, sync::Arc};
 

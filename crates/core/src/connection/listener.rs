@@ -1,6 +1,7 @@
 //! Events of a connection, and the trait that receives them.
 //!
-//! Implemented by `engine::supervisor::listener`; called by the connection's task.
+//! Used by the connection's task, which calls it, and by `engine::supervisor::listener`, which implements it. It does
+//! not publish events of the engine (`engine::event`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The lists of a server as it sent them, with their freshness.
 //!
-//! Written by the connection's task; read by `engine::supervisor::parse` and the snapshot. Nothing is decoded here:
-//! the catalog parses the items.
+//! Written by the connection's task; used by `engine::supervisor::parse` and the snapshot. It does not decode items
+//! (`catalog` does).
 
 use std::{sync::Arc, time::Duration};
 

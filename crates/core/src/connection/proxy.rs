@@ -1,7 +1,7 @@
 //! The HTTP proxies that a workspace's environment names.
 //!
-//! Used for connections and for credentials. The environment of the engine's own process does not count: it may
-//! belong to another client.
+//! Used by `connection` and by `hub::credentials`. It does not read the environment of the engine's own process,
+//! which may belong to another client.
 
 use std::ffi::OsString;
 

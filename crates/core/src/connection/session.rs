@@ -1,6 +1,7 @@
 //! One session of a connection: handles messages of the server, keeps the lists up to date and does requested work.
 //!
-//! Part of [`ConnectionTask`]. Connecting and reconnecting are in `connection::task`.
+//! Part of [`ConnectionTask`]; used by `connection::task`. It does not connect or reconnect (`connection::task`
+//! does).
 
 use std::sync::{Arc, atomic::Ordering};
 

@@ -1,6 +1,7 @@
 //! The specification of a connection: server, environment, root, capabilities, era, principal, credentials.
 //!
-//! Made by `engine::supervisor::apply`; used by `connection` to connect and to compute its key.
+//! Made by `engine::supervisor::apply`; used by `connection` to connect and to compute its key. It does not connect
+//! (`connection::task` does).
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 

@@ -1,6 +1,7 @@
 //! The state of a connection: pending, connected, failed, sign-in needed or stopped.
 //!
-//! Written only by the connection's task; read by `dispatch`, the snapshot and the supervisor.
+//! Written only by the connection's task; used by `dispatch`, the snapshot and the supervisor. It does not hold the
+//! server's lists (`connection::lists` does).
 
 use std::{sync::Arc, time::Duration};
 

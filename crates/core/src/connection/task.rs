@@ -1,8 +1,8 @@
 //! The task of a connection: connects, runs the session, and reconnects.
 //!
-//! Started by `Connection::start`. An attempt ends in a session or an error; a session ends in a reason; and after
-//! every reason but *stop* comes a pause, then the next attempt. The work during a session is in
-//! `connection::session`.
+//! Used by `Connection::start`. An attempt ends in a session or an error; a session ends in a reason; and after every
+//! reason but *stop* comes a pause, then the next attempt. It does not do the work during a session
+//! (`connection::session` does).
 
 use std::{
     future::Future,

@@ -1,7 +1,7 @@
 //! Requests to a connection's task: reconnect, probe, read a list.
 //!
-//! Written by the handle (`Connection`), done by `connection::task` and `connection::session`. Repeated requests
-//! are merged, so that they cannot pile up.
+//! Used by the handle (`Connection`), which writes them, and by `connection::task` and `connection::session`, which
+//! do them. Repeated requests are merged, so that they cannot pile up. It does not carry calls (`dispatch` does).
 
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::client::ListKind;

@@ -1,7 +1,8 @@
 //! Questions that come up during a call, and their answers.
 //!
-//! Made by `dispatch::consent`, `dispatch::elicit` and `engine::supervisor::listener`; answered by callers, the
-//! gateway's clients, or the queue (`engine::questions`). The JSON form of an answer is in `remote::answer`.
+//! Used by `dispatch::consent`, `dispatch::elicit` and `engine::supervisor::listener`, which ask, and by callers, the
+//! gateway's clients and the queue (`engine::questions`), which answer. It does not know the JSON form of an answer
+//! (`remote::answer`).
 
 use serde::{Deserialize, Serialize};
 use switchboard_wire::{envelope::RpcError, json::Raw};

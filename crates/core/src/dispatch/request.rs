@@ -1,6 +1,7 @@
 //! A request of a caller, before its server is known.
 //!
-//! Made by the commands, the gateway and agent loops; consumed by `dispatch`. The JSON form is in `remote::call`.
+//! Made by the commands, the gateway and agent loops; used by `dispatch`. It does not know its JSON form
+//! (`remote::call`).
 
 use std::borrow::{Borrow, Cow};
 use std::time::Duration;

@@ -68,8 +68,8 @@ impl Stage {
             let owner = snapshot.catalog.owner(uri, mentioned.as_deref());
             let found = || owner.map(|owner| self.applied_server(owner)).transpose();
             let is_mentioned = owner.is_some() && owner == mentioned.as_deref();
-            // Whose it is may not be known yet, or a server may have it that stands before its owner in the
-            // configuration. All are waited for at once: those that hang would add up.
+            // The owner may not be known yet, or a server that stands before the owner in the configuration may have
+            // the URI too. All awaited servers are waited for at once: waits for servers that hang would add up.
             let awaited = snapshot.servers_awaited().map(|awaited| awaited.name.as_str());
             let awaited: Vec<&str> =
                 awaited.filter(|name| self.comes_before(name, owner)).collect();

@@ -97,7 +97,7 @@ impl Stage {
         }
     }
 
-    /// Has the server log what the call wants to hear, for as long as what comes back is kept.
+    /// Has the server log at the level that the call wants, for as long as the returned guard is held.
     async fn want_log_level(
         &self,
         request: &Request,
@@ -107,7 +107,7 @@ impl Stage {
         let level = request.log_level.as_ref()?;
         let wanted = self.engine.want_log_level(&self.caller, connection, live, level);
         if self.engine.has_log_level_to_tell(connection, live) {
-            // Boxed, since most calls find the level told.
+            // Boxed, since for most calls the server has the level already.
             Box::pin(self.engine.tell_log_level(connection.key(), live)).await;
         }
         wanted.map(Box::new)
@@ -231,7 +231,8 @@ impl Stage {
         self.emit.send(event).await;
     }
 
-    /// Answers the questions. While the exchange is open, it may end, go on or cancel them.
+    /// Answers the questions of a server. While the exchange is open, the server may still send a result, send events
+    /// or withdraw the questions.
     async fn answer(
         &self,
         placed: &AppliedServer,

@@ -1,6 +1,7 @@
 //! Events of the engine: state changes, list changes, logs, resource updates and ended calls.
 //!
-//! Sent by `engine::supervisor::listener`; received by the gateway, the hub's admin interface and the commands.
+//! Sent by `engine::supervisor::listener`; used by the gateway, the hub's admin interface and the commands. It does
+//! not carry events of a running call: its caller gets them from [`crate::RunningCall`].
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Notes for the person about hooks that ran: failures, unreadable answers and messages.
 //!
-//! Made by `hooks::answer`; `dispatch::stage` writes them to the server's log.
+//! Made by `hooks::answer`; used by `dispatch::stage`, which writes them to the server's log. It does not decide
+//! about a call.
 
 use serde::Serialize;
 use switchboard_config::{Hook, HookEvent, SourceLocation};

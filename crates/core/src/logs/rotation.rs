@@ -1,6 +1,7 @@
-//! The generations of one log: `a.log`, then `a.log.1` and so on, the oldest last.
+//! The generations of one log file: `a.log`, then `a.log.1` and so on, the oldest last.
 //!
-//! Logs of servers and the audit log use it. When a file is large, and who may put it away, is for them to decide.
+//! Used by the logs of servers (`logs::file`, `logs::tail`, `logs::follow`) and by the audit log. It does not decide
+//! when a file is large enough to rotate, or which process may rotate it: its users do.
 
 use std::{
     fs::{self, File},

@@ -1,7 +1,7 @@
 //! The one thread that writes all server logs.
 //!
-//! Started by `ServerLogs::open`. It takes batches from `logs::queue`, writes them with `logs::file`, and ends when
-//! the queues are closed.
+//! Used by `ServerLogs::open`, which starts it. It takes batches from `logs::queue`, writes them with `logs::file`,
+//! and ends when the queues are closed. It does not write the audit log, which has a thread of its own.
 
 use std::{
     collections::HashMap,

@@ -1,11 +1,11 @@
 //! Snapshots, calls and errors of the engine as JSON, for another process of one user, and back.
 //!
-//! Written by the hub's admin interface, read by its client (`hub::admin`) and by the terminal UI. The reading
-//! process gets the types that an engine of its own would give: [`RemoteSnapshot`] becomes
+//! Used by the hub's admin interface, which writes them, and by its client (`hub::admin`) and the terminal UI, which
+//! read them. The reading process gets the types that an engine of its own would give: [`RemoteSnapshot`] becomes
 //! [`crate::WorkspaceSnapshot`], a [`RemoteRequest`] a [`crate::Request`], a [`RemoteCallEvent`] an event of
 //! [`crate::RunningCall`], a [`RemoteCallError`] a [`crate::CallError`].
 //!
-//! The JSON is safe to show and holds no secret. The transport is not part of this module.
+//! The JSON is safe to show and holds no secret. It does not know the transport.
 
 mod answer;
 mod call;

@@ -1,6 +1,7 @@
 //! The snapshot of a workspace as JSON ([`crate::WorkspaceSnapshot`]).
 //!
-//! Written by the hub's admin interface, read by its client.
+//! Used by the hub's admin interface, which writes it, and by its client, which reads it. It does not describe single
+//! servers (`remote::server` does).
 
 use std::sync::Arc;
 

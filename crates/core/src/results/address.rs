@@ -1,7 +1,7 @@
 //! The URI of a spilled result, `switchboard://results/<id>`, for clients that cannot read files of this machine.
 //!
-//! Written into results by `results::note`; parsed by `gateway::bridge::gateway_tools`. Reading the file is in
-//! `results::store`.
+//! Used by `results::note`, which writes it into results, and by `gateway::bridge::gateway_tools`, which parses it.
+//! It does not read the file (`results::store` does).
 
 use std::fmt;
 

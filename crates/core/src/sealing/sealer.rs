@@ -1,6 +1,6 @@
 //! The sealer of one machine: AEAD encryption of handles with one key.
 //!
-//! Opened by `engine::storage`. Loading and storing the key is in `sealing::key`.
+//! Used by `engine::storage`, which opens it. It does not load or store the key (`sealing::key` does).
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,9 +1,11 @@
 //! Audiences: the clients of one principal that see one part of a workspace, with their change notifications and
 //! cached lists.
 //!
-//! A bridge has one [`Audience`] for each principal and part, so that nothing that happens on one principal's
-//! connections is told to another, and a client that sees one server hears nothing of the others. A client is told once
-//! of one change: an audience compares what each session sees with what its clients were told of last.
+//! Used by the bridge, its announcer and its views. A bridge has one [`Audience`] for each principal and part, so
+//! that an event on one principal's connections does not reach another principal, and a client that sees one server
+//! gets no notification about the others. A client gets one notification for one change: an audience compares the
+//! lists that each session sees with the lists last announced to its clients. It does not write messages:
+//! `wire::server` sends the notifications.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -22,14 +24,14 @@ use super::view::BridgeView;
 use super::view_session::ViewSession;
 use crate::view_provider::ViewSelection;
 
-/// A server's notification that an unchanged list changed is dropped this soon after the clients were told of the
-/// list: each connection to the server brings one.
+/// A server's notification about an unchanged list is dropped this soon after an announcement of the list: each
+/// connection to the server brings one.
 const ECHO_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The lists that clients are told of. Templates are announced as resources.
+/// The lists that are announced to clients. Templates are announced as resources.
 const ANNOUNCED_LISTS: [ListKind; 3] = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
 
-/// The clients of one principal that see one selection. Their views hold it.
+/// The clients of one principal that see one selection. Their views hold the audience.
 pub(super) struct Audience {
     pub(super) changes: ChangeBroadcaster,
     pub(super) made: ListCache,
@@ -38,21 +40,21 @@ pub(super) struct Audience {
     views: Mutex<Vec<Weak<BridgeView>>>,
 }
 
-/// What the clients of one session were told of their lists.
+/// The lists last announced to the clients of one session.
 #[derive(Debug, Default)]
 pub(super) struct AnnouncedLists(Mutex<HashMap<ListKind, AnnouncedList>>);
 
-/// What a session was found to see, each with when that was last.
+/// The view numbers of a session, each with the time when it was last seen.
 #[derive(Debug, Default)]
 pub(super) struct RecentViewNumbers(Mutex<Vec<(u64, Instant)>>);
 
-/// For so long a session hears of changes to what it saw before.
+/// The time for which a session still hears of changes to a view that it had before.
 const RECENT_VIEW_WINDOW: Duration = Duration::from_secs(2);
 
-/// What clients were told of one list.
+/// The state of one list as last announced to clients.
 #[derive(Debug, Clone, Copy)]
 struct AnnouncedList {
-    /// Of the items that they were last told of, or have listed first.
+    /// The digest of the items that were last announced, or that the clients listed first.
     digest: u64,
     was_listed: bool,
     announced_at: Option<Instant>,
@@ -84,7 +86,7 @@ impl Audience {
         views.push(Arc::downgrade(view));
     }
 
-    /// Begins to compare the lists of a session, from what is shown now.
+    /// Begins to compare the lists of a session with the present `catalog`.
     pub(super) fn begin(&self, told: &AnnouncedLists, catalog: &Catalog) {
         let mut told = told.lock();
         for list in ANNOUNCED_LISTS {
@@ -105,7 +107,7 @@ impl Audience {
     }
 
     /// Announces lists that differ from the last announcement, and passes on the notifications of servers for the
-    /// others. Clients with equal view numbers are told together.
+    /// others. Clients with equal view numbers get one announcement.
     fn announce_changes(&self, said: &[&(EngineEvent, ListKind)]) {
         let sessions = self.sessions();
         for list in ANNOUNCED_LISTS {

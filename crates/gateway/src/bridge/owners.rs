@@ -1,8 +1,9 @@
-//! Resources with one URI at several servers.
+//! Owners of resources: the tags that tell apart resources with one URI at several servers.
 //!
-//! URIs pass as servers give them, so that two servers may list the same one. Reading it reads that of the first, and so
-//! does subscribing. Such a resource is tagged with its server where it is listed. What was read is tagged wherever more
-//! than one server may have resources. A client that sends the tag along reaches any of them.
+//! Used by the bridge's lists, calls, views and refusals. URIs pass as servers give them, so two servers may list the
+//! same one. Reading or subscribing to it reaches the first server. The bridge tags such a resource with its server
+//! in lists, and tags read contents wherever more than one server may have resources. A client that sends the tag
+//! along reaches any of the servers. It does not change URIs.
 
 use switchboard_core::dispatch::CallOutcome;
 use switchboard_wire::envelope::RpcError;
@@ -47,8 +48,8 @@ impl BridgeView {
         )))
     }
 
-    /// What was read, with its server where another one has resources too, or may have, and with the others that have
-    /// the URI.
+    /// Returns the read contents, tagged with their server where another server has resources too, or may have, and
+    /// with the other servers that have the URI.
     pub(super) fn with_owner(&self, outcome: CallOutcome, asked: &HandlerRequest) -> Raw {
         let result = outcome.result;
         let uri = asked.params.get("uri").ok().flatten().and_then(|uri| uri.to_text());

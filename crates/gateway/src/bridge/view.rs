@@ -39,15 +39,16 @@ const RETRIED_LIST_WAIT: Duration = Duration::from_secs(1);
 pub struct BridgeView {
     bridge: Bridge,
     pub(super) opening: ViewRequest,
-    /// The audience that its client belongs to.
+    /// The audience that the view's client belongs to.
     audience: Arc<Audience>,
-    /// Its principal's lease of the workspace, once there was room for it.
+    /// The lease of the workspace for the view's principal, once there was room for the principal.
     principal: OnceLock<PrincipalLease>,
-    /// Its sessions with the engine, by what its clients can do: a modern one says so anew with each request.
+    /// The view's sessions with the engine, by the capabilities of clients: a modern client declares them with each
+    /// request.
     pub(super) sessions: ViewSessions,
-    /// The session of its subscriptions, which last as long as it is held.
+    /// The session of the view's subscriptions, which last as long as this session is held.
     watcher: OnceLock<Caller>,
-    /// Set once its servers were waited for.
+    /// Set once the view's servers were waited for.
     settled: tokio::sync::OnceCell<()>,
     /// Whether its tools are searched for, decided at its first list.
     searched: OnceLock<bool>,
@@ -383,7 +384,7 @@ impl ServerHandler for BridgeView {
 
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
         let ClientFacts { version, client_info, capabilities } = client;
-        // Where there is no room for a session, each request is told so.
+        // Where the limit of sessions is reached, each request is refused with that reason.
         let session = self.session_of(*version, client_info.as_ref(), capabilities).ok()?;
         Some(view_session::source_filter(session))
     }

@@ -1,9 +1,10 @@
-//! The sessions of one view with the engine, one for each kind of client, and what each was told of its lists.
+//! The sessions of one view with the engine, one for each kind of client, and the lists announced to each session.
 //!
-//! A legacy session or a stdio connection has one. Modern clients over HTTP have no sessions: all clients of a principal
-//! share a view, each says with each request what it can do, and clients that can do different things may see different
-//! lists. So the announcer compares the lists of each session by itself, and a client that listens hears of the session of
-//! its own kind.
+//! Used by `bridge::view` and `bridge::audience`. A legacy session or a stdio connection has one. Modern clients over
+//! HTTP have no sessions: all clients of a principal share a view, each declares its capabilities with each request,
+//! and clients with different capabilities may see different lists. So the announcer compares the lists of each
+//! session separately, and a client that listens hears of the session of its own kind. It does not send notifications
+//! (`bridge::audience` does).
 
 use std::sync::Arc;
 
@@ -18,20 +19,21 @@ use switchboard_wire::server::SourceFilter;
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 
-/// Kinds of clients that one view keeps sessions for while no client of the kind listens; a client is of one, or of very few.
+/// The number of kinds of clients that one view keeps sessions for while no client of the kind listens. A client is
+/// of one kind, or of very few.
 const MAX_IDLE_SESSIONS: usize = 8;
 
-/// What decides which session a client's requests belong to. A client may declare more with some requests than with
-/// others, such as tasks with calls only; the engine looks at these.
+/// The capabilities that decide which session a client's requests belong to. A client may declare others with some
+/// requests only (tasks with calls, for example); the engine reads these from the request.
 const KIND_MEMBERS: [&str; 3] = ["elicitation", "sampling", "roots"];
 
 /// The session of one kind of client.
 pub(super) struct ViewSession {
     engine: Engine,
     pub(super) caller: Caller,
-    /// What its clients were told of their lists.
+    /// The lists last announced to the session's clients.
     announced: AnnouncedLists,
-    /// What it was found to see, lately.
+    /// The view numbers that the session had lately.
     seen_numbers: RecentViewNumbers,
 }
 
@@ -42,7 +44,7 @@ pub(super) struct ViewSessions(Mutex<Vec<Arc<ViewSession>>>);
 // === impl ViewSession ===
 
 impl ViewSession {
-    /// A session whose lists are compared from here on.
+    /// Creates a session. Its lists are compared with the present ones from now on.
     pub(super) fn new(engine: &Engine, caller: Caller, audience: &Audience) -> Self {
         let announced = AnnouncedLists::default();
         if let Some(catalog) = engine.catalog_of(&caller) {
@@ -52,24 +54,26 @@ impl ViewSession {
         Self { engine: engine.clone(), caller, announced, seen_numbers }
     }
 
-    /// Names what its clients see: sessions of one audience with equal numbers see the same lists.
+    /// Returns the number of the lists that the session's clients see: sessions of one audience with equal numbers
+    /// see equal lists.
     pub(super) fn seen_number(&self) -> u64 {
         let number = self.engine.view_number(&self.caller);
         self.seen_numbers.note(number);
         number
     }
 
-    /// Whether it sees what this number names, or did a moment ago: what was announced then is still on its way.
+    /// Whether the session has this view number, or had it a moment ago: an announcement from then is still on its
+    /// way.
     fn has_seen(&self, number: u64) -> bool {
         self.seen_numbers.has(number) || self.engine.view_number(&self.caller) == number
     }
 
-    /// What its clients see now.
+    /// Returns the catalog that the session's clients see now.
     pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
         self.engine.catalog_of(&self.caller)
     }
 
-    /// Whether an event happened on a connection that its calls take.
+    /// Whether an event happened on a connection that the session's calls use.
     pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
         let number = event.connection.map(|key| key.number());
         number.is_none_or(|number| self.engine.uses_connection(&self.caller, number))
@@ -80,8 +84,9 @@ impl ViewSession {
         audience.note_listed(&self.announced, list, catalog);
     }
 
-    /// Whether its clients have to be told of a list, which they then are. A legacy client that has not listed yet knows no
-    /// list that could be outdated; a modern one may have lists from before, and asked to be told.
+    /// Whether a list has to be announced to the session's clients; it then counts as announced. A legacy client that
+    /// has not listed yet has no list that could be outdated; a modern client may have lists from before, and asked
+    /// for announcements.
     pub(super) fn is_news(&self, list: ListKind, digest: u64, is_said: bool) -> bool {
         let is_legacy = self.caller.session().era == Some(Era::Legacy);
         if is_legacy && !self.announced.was_listed(list) {
@@ -99,7 +104,7 @@ impl ViewSession {
 // === impl ViewSessions ===
 
 impl ViewSessions {
-    /// All of them.
+    /// Returns all sessions of the view.
     pub(super) fn all(&self) -> Vec<Arc<ViewSession>> {
         self.lock().clone()
     }
@@ -109,8 +114,8 @@ impl ViewSessions {
         self.lock().iter().find(|session| session.is_of_kind(era, capabilities)).cloned()
     }
 
-    /// Adds a session, unless another request of its kind was faster: that one's then. Sessions that a client listens in
-    /// stay, which are as many as there are open streams at the most.
+    /// Adds a session, unless another request of its kind was faster: then returns that session. Sessions in which a
+    /// client listens stay; there are at most as many as open streams.
     pub(super) fn add(&self, new: ViewSession) -> Arc<ViewSession> {
         let session = new.caller.session();
         let (era, capabilities) = (session.era, session.capabilities.clone());
@@ -130,7 +135,7 @@ impl ViewSessions {
         new
     }
 
-    /// Whether one of them sees what this number names, or did a moment ago.
+    /// Whether a session of the view has this view number, or had it a moment ago.
     pub(super) fn have_seen(&self, number: u64) -> bool {
         self.all().iter().any(|session| session.has_seen(number))
     }
@@ -140,12 +145,12 @@ impl ViewSessions {
     }
 }
 
-/// The changes that a client of this session hears of. The session stays while it is held.
+/// The filter of changes for a client of this session. The session stays while the filter is held.
 pub(super) fn source_filter(session: Arc<ViewSession>) -> SourceFilter {
     SourceFilter::new(move |number| session.has_seen(number))
 }
 
-/// Whether two declarations are of one kind of client.
+/// Whether two declarations of capabilities are of one kind of client.
 fn is_same_kind(one: &Raw, other: &Raw) -> bool {
     let member = |of: &Raw, name: &str| of.get(name).ok().flatten();
     let is_same = |name: &&str| member(one, name) == member(other, name);

@@ -1,7 +1,7 @@
 //! A connection stream that fails if its peer does not read for too long, or sends the head of a request too slowly.
 //!
-//! Everything a slow client is owed waits in bounded queues; this is what ends the waiting. The hub's socket uses it for
-//! its writes.
+//! Used by `face::accept`, and by the hub's socket for its writes. Messages for a slow client wait in bounded queues;
+//! this stream ends the wait. It does not limit how long a call takes.
 
 use std::{
     future::Future,

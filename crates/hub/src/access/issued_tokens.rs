@@ -1,4 +1,6 @@
-//! Tokens that an authorization server gives out for this hub. The faces ask it whether a token is good; it issues none.
+//! The verifier of tokens that an authorization server issues for this hub.
+//!
+//! Used by `access`, which hands it to the faces. It does not issue tokens.
 
 use futures_util::future::BoxFuture;
 use serde_json::json;

@@ -1,6 +1,7 @@
-//! Which clients are let in at an address: from [`AccessOptions`] to the options of the faces there.
+//! Access control of an address: from [`AccessOptions`] to the options of the faces there.
 //!
-//! `serve` and the hub use it before anything listens; it refuses what would let strangers in. It listens nowhere itself.
+//! Used by `serve`, `plugin serve` and the hub before anything listens; it refuses options that would let strangers
+//! in. It does not listen.
 
 mod issued_tokens;
 
@@ -92,7 +93,7 @@ impl AccessSetup {
         format!("{scheme}://{host}")
     }
 
-    /// The URL by which this machine's own user finds it.
+    /// The URL of the address for the user of this machine.
     pub fn local_url(&self, bound: SocketAddr) -> String {
         format!("{}://{bound}", self.scheme())
     }
@@ -104,7 +105,7 @@ impl AccessSetup {
     /// An entry for clients' files.
     pub fn entry(&self, url: &str) -> Value {
         match self.auth {
-            // A client finds the issuer by itself, and signs in there.
+            // The client discovers the issuer, and signs in there.
             ClientAuth::Token if self.trust.is_some() => json!({ "type": "http", "url": url }),
             ClientAuth::User => json!({ "type": "http", "url": url }),
             ClientAuth::Token => json!({

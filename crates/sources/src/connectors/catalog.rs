@@ -35,7 +35,7 @@ pub(crate) struct FetchOutcome {
 // === impl ConnectorCatalog ===
 
 impl ConnectorCatalog {
-    /// Switches to the connector catalog that the settings name. Returns whether it was that one before.
+    /// Switches to the connector catalog that the settings name. Returns whether that catalog was in use before.
     pub(crate) fn follow(
         &mut self,
         source: Option<Located<ConnectorSource>>,

@@ -16,20 +16,20 @@ use super::refresh::ConnectorRefresher;
 use super::request::{ConnectorRequest, effective_connector_source};
 use crate::{options::SourcesOptions, problem::SourceProblem};
 
-/// The configuration as a program finds it that looks once.
+/// The configuration for a program that reads it once and does not watch it.
 #[derive(Debug, Clone)]
 pub struct ResolvedConfig {
-    /// What it desires. Boxed, since it is large and kept for as long as the program runs.
+    /// The desired state. Boxed, since it is large and kept for as long as the program runs.
     pub desired: Box<Desired>,
-    /// What it was resolved for, with the connector catalog.
+    /// The options that the configuration was resolved for, with the connector catalog.
     pub options: ResolveOptions,
 }
 
-/// The same with the connector catalog fetched from the network.
+/// The configuration with the connector catalog fetched from the network.
 pub struct FetchedConfig {
     /// The configuration, with the last copy of the catalog where it cannot be fetched.
     pub config: ResolvedConfig,
-    /// What the servers of the catalog are reached with.
+    /// The credentials for servers of the catalog.
     pub credentials: Option<Arc<ConnectorCredentials>>,
     /// Why the catalog cannot be fetched.
     pub problem: Option<SourceProblem>,

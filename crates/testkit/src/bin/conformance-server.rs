@@ -1,6 +1,7 @@
 //! The server of the official conformance suite, on standard streams: `--era legacy|modern|both`.
 //!
-//! Started behind the gateway by `cargo xtask conformance`.
+//! Used by `cargo xtask conformance`, which starts it behind the gateway. It does not hold the tools that the suite
+//! expects: those are in `testkit::conformance`.
 
 #![allow(clippy::print_stderr, reason = "a program for tests")]
 

@@ -1,7 +1,7 @@
 //! The `CredentialProvider` trait: supplies the headers that authorize requests, and handles 401 and 403.
 //!
-//! Implemented by `auth` (OAuth) and by the static headers here; called by `send`. It stores no tokens and opens no
-//! browser.
+//! Used by `send`; implemented by `auth` (OAuth, helpers), by `sources::connectors` and by the static headers here.
+//! It does not store tokens or open a browser.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,6 +1,7 @@
-//! Constructors of [`Raw`] that cannot fail: objects and arrays of values that are JSON already, and `serde_json::Value`s.
+//! Constructors of [`Raw`] that cannot fail: objects and arrays of values that are JSON already, and
+//! `serde_json::Value`s.
 //!
-//! Every crate that writes a message of its own uses them. They do not check how deep a value is nested:
+//! Used by every crate that writes a message of its own. It does not check how deep a value is nested:
 //! [`MAX_JSON_DEPTH`](super::MAX_JSON_DEPTH) is a limit for text of a peer.
 
 use std::borrow::Borrow;

@@ -2,19 +2,20 @@
 //!
 //! [`Raw`] is one JSON value that is known to be well formed and is otherwise left as it was
 //! written: key order, number spelling, escapes and white space are all still there. [`splice`]
-//! changes single members of such a value and copies every other byte.
+//! changes single members of a value and copies every other byte.
 //!
 //! There are two ways to a member:
 //!
 //! - by its name, through [`Raw`]: [`Raw::get`] and [`Raw::get_path`] give a value to keep, [`Raw::peek_path`] its text to
 //!   compare. Use these unless there is a reason not to: of a large result they know the members without a walk.
 //! - on a walk over all members, [`JsonMembers`]: where several are wanted of one object
-//!   ([`JsonMembers::find_each`]), or every one. [`Raw::entries`] is such a walk with values to keep.
+//!   ([`JsonMembers::find_each`]), or every one. [`Raw::entries`] walks in this way and gives values to keep.
 //!
 //! Both refuse a key that stands twice where they look for it by name: two readers could disagree about which one counts,
-//! and one of them may be the one that checks permissions. To decode a whole object of known form, use [`Raw::decode`].
+//! and one of the readers may check permissions. To decode a whole object of known form, use [`Raw::decode`].
 //!
-//! Nothing here knows what a message is; that is [`crate::envelope`].
+//! Used by every crate that reads or writes messages. It does not know the structure of messages
+//! ([`crate::envelope`] does).
 
 mod build;
 mod find;

@@ -12,7 +12,7 @@ use crate::{client::ListKind, json::Raw, meta::method};
 /// The most changes that may wait for one session.
 const MAX_QUEUED_CHANGES: usize = 256;
 
-/// A change that clients are told of.
+/// A change that the server notifies clients of.
 #[derive(Debug, Clone)]
 pub enum ChangeNotification {
     /// A list changed.
@@ -31,20 +31,20 @@ pub struct ChangeBroadcaster {
     hears: Option<SourceFilter>,
 }
 
-/// Decides by the source of a change whether a listener hears of it. Clones share what it holds.
+/// Decides by the source of a change whether a listener hears of it. Clones share the closure.
 #[derive(Clone)]
 pub struct SourceFilter(Arc<dyn Fn(u64) -> bool + Send + Sync>);
 
 /// A change, with its source if only some receivers get it.
 #[derive(Debug, Clone)]
 pub struct SourcedChange {
-    /// What changed.
+    /// The change.
     pub change: ChangeNotification,
-    /// Where; absent: for all listeners.
+    /// The source of the change; absent: a change for all listeners.
     pub source: Option<u64>,
 }
 
-/// The changes as one receiver gets them.
+/// The receiver of changes, for one listener.
 pub struct ChangeReceiver {
     announced: broadcast::Receiver<SourcedChange>,
     hears: Option<SourceFilter>,

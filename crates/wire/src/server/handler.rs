@@ -47,14 +47,15 @@ pub trait ServerHandler: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Whose resource a client means that subscribes to a URI, by the `_meta` of its request; `None`: it does not say.
+    /// Returns the owner of the resource that a client subscribes to, from the `_meta` of its request; `None` if the
+    /// client names none.
     fn subscription_owner(&self, meta: &Raw) -> Option<String> {
         let _ = meta;
         None
     }
 
-    /// A client begins to listen: which sources it hears of; `None`: all that its session hears of. The filter is kept
-    /// until the client no longer listens.
+    /// Returns the sources that a client hears of that begins to listen; `None`: all that its session hears of. The
+    /// filter is kept until the client no longer listens.
     fn source_filter(&self, client: &ClientFacts) -> Option<SourceFilter> {
         let _ = client;
         None
@@ -77,7 +78,7 @@ pub trait ServerHandler: Send + Sync + 'static {
 pub struct SubscribedResource {
     /// Its URI.
     pub uri: String,
-    /// Whose it is, if the client said: several may have one URI.
+    /// The server that owns the resource, if the client named it: several servers may have one URI.
     pub owner: Option<String>,
 }
 

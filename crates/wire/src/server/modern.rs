@@ -30,7 +30,7 @@ pub(super) struct ListenFilter {
     pub(super) tag: Raw,
     lists: Vec<ListKind>,
     resources: Vec<String>,
-    /// Which sources it hears of; absent: all that the session hears of.
+    /// The sources that the request hears of; absent: all that the session hears of.
     hears: Option<SourceFilter>,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{ClientFacts, ServerHandler, SubscribedResource};
 use crate::envelope::RpcError;
 
-/// A client hears of changes to some resources. Dropped, it no longer does.
+/// The subscription of a client to some resources. Dropping it ends the subscription.
 #[derive(Debug)]
 pub(super) struct ResourceSubscription<H: ServerHandler> {
     handler: Arc<H>,

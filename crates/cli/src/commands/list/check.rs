@@ -23,8 +23,7 @@ struct AnswerChecks<'a> {
     over: HashMap<usize, bool>,
 }
 
-/// Tells of each server that is ready as soon as it is known what became of it, and how fast it answers if it is
-/// connected.
+/// Prints each server as soon as its state is known, with its latency if it is connected.
 pub(super) async fn all(
     hub: &CommandEngine,
     printer: &Printer,

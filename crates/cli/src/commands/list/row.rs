@@ -84,7 +84,7 @@ pub(crate) struct ServerRow {
     /// Since when a connected server has not answered, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
-    /// How long it took for the latest liveness check.
+    /// The latency of the latest liveness check.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer_millis: Option<u64>,
     /// The number of connections, if there are several.
@@ -148,7 +148,7 @@ impl ServerRow {
         }
     }
 
-    /// Notes how many of its connections the state is that of, and how fast they answer.
+    /// Notes the number of the server's connections, how many of them are in the shown state, and their latency.
     pub(crate) fn set_connections(&mut self, view: &ServerSnapshot) {
         self.answer_millis = view.answer_took.map(millis);
         let ConnectionCount { total, in_state } = view.connections;
@@ -199,7 +199,7 @@ impl ServerRow {
         self.connection.as_ref().map(ToString::to_string)
     }
 
-    /// How fast it answers, if it was asked.
+    /// The server's latency in words, if the server was checked.
     pub(crate) fn answer_time(&self) -> Option<String> {
         self.answer_millis.map(|took| format!("answers in {took} ms"))
     }
@@ -311,7 +311,7 @@ fn unix_millis(at: SystemTime) -> u64 {
 // === impl ConnectedInfo ===
 
 impl ConnectedInfo {
-    /// From the snapshot of a connected server; `None` for others.
+    /// Reads the snapshot of a connected server; `None` if the server is not connected.
     pub(crate) fn of(view: &ServerSnapshot) -> Option<Self> {
         let facts = view.facts.as_ref()?;
         let took = view.connect_took.unwrap_or_default();

@@ -39,7 +39,7 @@ const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Why serving ended.
 enum ServeEnd {
-    /// A person ended it.
+    /// A person ended the command.
     Wanted,
     /// The hub that served has ended; serving continues at this address.
     HubGone { address: SocketAddr },
@@ -48,7 +48,7 @@ enum ServeEnd {
 /// Whether the address was printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Announcement {
-    /// To be printed once it is served.
+    /// To be printed once the address is served.
     Due,
     /// Printed before a hub ended.
     Printed,
@@ -70,7 +70,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         printer.notices(&[Notice::warning(message)]);
         return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
     }
-    // What files desire, read again after a hub has ended: the command may have begun days ago.
+    // The desired state, read again after a hub has ended: the command may have begun days ago.
     let mut desired_now: Option<Box<Desired>> = None;
     let mut announcement = Announcement::Due;
     let mut gone_since = Instant::now();
@@ -103,7 +103,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     }
 }
 
-/// Serves until a person ends it, or the hub that serves has ended.
+/// Serves until a person ends the command, or the hub that serves has ended.
 async fn serve_once(
     serve: &FacesOptions,
     caller: &Caller,
@@ -156,7 +156,7 @@ async fn serve_once(
     }
 }
 
-/// Serves what no other client is to be served.
+/// Serves a workspace with an engine of this command, which no other client shares.
 async fn serve_alone(
     serve: &FacesOptions,
     caller: &Caller,
@@ -191,7 +191,7 @@ async fn serve_alone(
 // === impl Announcement ===
 
 impl Announcement {
-    /// Whether the address is to be printed, now that it is served.
+    /// Whether the address, which is served now, has to be printed.
     fn is_due(&mut self) -> bool {
         let is_due = *self == Self::Due;
         *self = Self::ServedAgain;
@@ -203,7 +203,7 @@ impl Announcement {
 struct ServedAddress<'a> {
     bound: BoundAddress,
     workspace: Arc<ServedWorkspace>,
-    /// The hub whose console is beside it.
+    /// The admin API of the hub whose console is served at the address.
     admin: Option<&'a AdminApi>,
 }
 

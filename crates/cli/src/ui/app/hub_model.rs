@@ -1,6 +1,7 @@
 //! The UI's copy of the hub's state: responses of the admin API, as far as the UI shows them.
 //!
-//! Written only by events (`update`), read by `view` and `act`. Unknown members are skipped, as the API requires.
+//! Used by `view` and `act`, which read it; only events write it (`update`). Unknown members are skipped, as the API
+//! requires. It does not send requests (`ui::link` does).
 
 use std::collections::BTreeMap;
 

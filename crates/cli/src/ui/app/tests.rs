@@ -1,4 +1,6 @@
-//! Tests of the model: key presses in, effects and state out.
+//! Tests of the UI's model: key presses in, effects and state out.
+//!
+//! Used by `cargo test` only. It does not draw: snapshots of the screen are in `ui::view::tests`.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
-//! Snapshots of every view and state, from recorded responses of the API and key presses.
+//! Snapshots of every view and state of the UI, from recorded responses of the admin API and key presses.
+//!
+//! Used by `cargo test` only. It does not reach a hub; effects of keys are tested in `ui::app::tests`.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;

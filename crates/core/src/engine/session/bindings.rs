@@ -1,8 +1,9 @@
-//! Session bindings: which connections a session's calls use instead of its principal's default ones, and which
-//! lists it sees.
+//! Session bindings: which connections a session's calls use instead of its principal's default ones, and which lists
+//! it sees.
 //!
-//! A [`Caller`](super::Caller) holds its [`SessionBindings`]; `choose_connection` fills them. A session sees the
-//! lists of the connections that its calls use, so sessions with equal bindings share one [`SessionView`].
+//! Used by [`Caller`](super::Caller), which holds its [`SessionBindings`], and by `choose_connection`, which fills
+//! them. A session sees the lists of the connections that its calls use, so sessions with equal bindings share one
+//! [`SessionView`]. It does not start connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -1,8 +1,9 @@
-//! Log levels of legacy servers, which keep one level for everyone that shares a connection.
+//! Log levels of legacy servers, which keep one level for all sessions that share a connection.
 //!
-//! A legacy client asks for a level once, for its session. Every other caller asks with a call, and for that call only.
-//! A server is told the most detailed level that is wanted at the time, and told again when that changes. Modern servers
-//! hear the level with each call, and are never told here.
+//! Used by `dispatch::upstream` before each call, and by `engine::workspace::departure` when a session ends. A legacy
+//! client asks for a level once, for its session; every other caller asks with a call, and for that call only. The
+//! engine sends a server the most detailed level that a caller wants at the time, and sends it again when that
+//! changes. It does not serve modern servers: they get the level with each call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,44 +19,44 @@ use crate::engine::{Caller, Inner, WorkspaceId};
 const LOG_LEVELS: [&str; 8] =
     ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// What a server that was told a more detailed level goes back to when no caller wants any: `info`. What level a server
-/// has by itself it does not say.
+/// The level `info`, which a server gets when no caller wants a level any more. A server does not say which level it
+/// had at first.
 const USUAL_LEVEL: usize = 1;
 
-/// The levels that are wanted of legacy servers.
+/// The log levels that callers want from legacy servers.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct LogLevels(Mutex<LevelTable>);
 
 #[derive(Debug, Default)]
 struct LevelTable {
     servers: HashMap<ConnectionKey, ServerLogLevel>,
-    /// Numbers calls.
+    /// The number of the last call that wanted a level.
     calls: u64,
 }
 
-/// What is wanted of one connection.
+/// The levels that callers want from the server of one connection.
 #[derive(Debug)]
 struct ServerLogLevel {
     wanted: HashMap<LevelOwner, usize>,
     told: ToldLevel,
-    /// One caller at a time tells the server, so that the last level that it is told is the one that is wanted.
+    /// One caller at a time sends the level, so that the last level sent is the wanted one.
     turn: Arc<Semaphore>,
 }
 
-/// Who wants a level.
+/// The session or call that wants a level.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum LevelOwner {
     Session(WorkspaceId, String),
     Call(u64),
 }
 
-/// What a server knows.
+/// The level last sent to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ToldLevel {
     Nothing,
-    /// This session with the server is being told, or the caller that was telling it gave up.
+    /// A request with a level is under way in this session with the server, or its caller gave up.
     InDoubt(u64),
-    /// This session with the server was told this level.
+    /// The server got this level in this session.
     Level(u64, usize),
 }
 
@@ -73,7 +74,7 @@ impl LogLevels {
         self.0.lock()
     }
 
-    /// Forgets what was wanted of connections that have ended.
+    /// Removes the wanted levels of connections that have ended.
     pub(in crate::engine) fn remove_connections(&self, ended: &[ConnectionKey]) {
         let mut table = self.lock();
         for key in ended {
@@ -81,7 +82,7 @@ impl LogLevels {
         }
     }
 
-    /// Forgets what a session wanted. The connections whose servers may have to be told.
+    /// Removes the levels that a session wanted. Returns the connections whose servers may need another level.
     fn remove_session(&self, workspace: &WorkspaceId, session: &str) -> Vec<ConnectionKey> {
         let owner = LevelOwner::Session(workspace.clone(), session.to_owned());
         let mut table = self.lock();
@@ -89,12 +90,13 @@ impl LogLevels {
         wanted.filter_map(|(key, server)| server.wanted.remove(&owner).map(|_| *key)).collect()
     }
 
-    /// The level that a server has to be told now, if any.
+    /// Returns the level that has to be sent to a server now, if any.
     fn level_to_tell(&self, key: &ConnectionKey, live: &LiveSession) -> Option<usize> {
         self.lock().servers.get(key).and_then(|server| server.level_to_tell(live.number()))
     }
 
-    /// The same, for the caller that tells it: until it has, the server's level is in doubt.
+    /// Returns the level that the caller has to send now, if any. Until the caller has sent it, the server's level is
+    /// in doubt.
     fn begin_telling(&self, key: &ConnectionKey, live: &LiveSession) -> Option<usize> {
         let mut table = self.lock();
         let server = table.servers.get_mut(key)?;
@@ -132,8 +134,8 @@ impl Default for ServerLogLevel {
 }
 
 impl ServerLogLevel {
-    /// The level that a session with the server has to be told. Where no caller wants a level any more, the server logs
-    /// no more than usual.
+    /// Returns the level that has to be sent in a session with the server. Where no caller wants a level any more, a
+    /// server with a more detailed level, or with a level in doubt, gets `USUAL_LEVEL`.
     fn level_to_tell(&self, live: u64) -> Option<usize> {
         let told = match self.told {
             ToldLevel::Level(session, level) if session == live => Some(level),
@@ -163,8 +165,8 @@ impl Drop for CallLogLevel {
 // === impl Inner ===
 
 impl Inner {
-    /// A call wants log messages from `level` up. A legacy session wants them from then on, any other caller until what
-    /// comes back is dropped.
+    /// Notes that a call wants log messages from `level` up. A legacy session wants them from then on, any other
+    /// caller until the returned `CallLogLevel` is dropped.
     pub(crate) fn want_log_level(
         self: &Arc<Self>,
         caller: &Caller,
@@ -193,7 +195,7 @@ impl Inner {
         Some(CallLogLevel { engine: Arc::clone(self), key, call })
     }
 
-    /// Whether a server has to be told another level.
+    /// Whether another level has to be sent to a server.
     pub(crate) fn has_log_level_to_tell(
         &self,
         connection: &Connection,
@@ -202,10 +204,10 @@ impl Inner {
         self.log_levels.level_to_tell(&connection.key(), live).is_some()
     }
 
-    /// Tells a server the level that is wanted. What is wanted is looked at once more when it is this caller's turn.
+    /// Sends the wanted level to a server. The wanted level is read again when it is this caller's turn.
     pub(crate) async fn tell_log_level(&self, key: ConnectionKey, live: &LiveSession) {
         let Some(turn) = self.log_levels.turn(&key) else { return };
-        // Nothing closes it.
+        // The semaphore is never closed.
         let Ok(_turn) = turn.acquire().await else { return };
         if !keeps_one_level(live) {
             return;
@@ -217,7 +219,7 @@ impl Inner {
         self.log_levels.note_told(&key, live, level);
     }
 
-    /// A session has ended: servers are told what is wanted without it.
+    /// Sends servers the levels that are wanted without a session that has ended.
     pub(in crate::engine) fn end_session_log_levels(
         self: &Arc<Self>,
         workspace: &WorkspaceId,
@@ -228,11 +230,11 @@ impl Inner {
         }
     }
 
-    /// Tells a connected server the level that is wanted, if it knows another.
+    /// Sends a connected server the wanted level in a task, if the server has another.
     pub(in crate::engine) fn tell_log_level_later(self: &Arc<Self>, key: ConnectionKey) {
         let Some(connection) = self.pool.get(&key) else { return };
         let ConnectionState::Connected(live) = connection.state() else { return };
-        // Without a runtime everything ends, connections too.
+        // Without a runtime the engine ends, and its connections too.
         let has_runtime = tokio::runtime::Handle::try_current().is_ok();
         if !has_runtime || self.log_levels.level_to_tell(&key, &live).is_none() {
             return;
@@ -244,7 +246,7 @@ impl Inner {
     }
 }
 
-/// Whether a server has one level for everyone that shares its connection.
+/// Whether a server keeps one log level for all sessions that share its connection.
 fn keeps_one_level(live: &LiveSession) -> bool {
     live.facts.era() == Era::Legacy && live.facts.has_capability(&["logging"])
 }

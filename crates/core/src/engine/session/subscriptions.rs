@@ -22,7 +22,7 @@ pub(in crate::engine) struct SessionSubscriptions(
 /// The subscriptions on one connection.
 #[derive(Debug, Default)]
 struct ConnectionSubscriptions {
-    /// Resources, and the sessions that want to hear of them, each with how often it asked to: modern clients over HTTP
+    /// The sessions that subscribed to each resource, with the number of subscriptions: modern clients over HTTP
     /// share a session.
     resources: HashMap<String, HashMap<(WorkspaceId, String), usize>>,
 }
@@ -107,7 +107,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The server of which a session hears about a resource, if it does.
+    /// The server from which a session hears about a resource, if the session subscribed to it.
     pub(crate) fn subscribed_server(
         &self,
         caller: &Caller,

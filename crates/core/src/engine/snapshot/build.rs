@@ -1,7 +1,9 @@
-//! Builds snapshots of a workspace, for each principal and session.
+//! Builds snapshots of a workspace, for each principal and session, and waits for servers until a snapshot is
+//! settled.
 //!
-//! Used through `Engine::snapshot` and its variants. States are read anew for each snapshot; the catalog is
-//! composed again only if a list changed.
+//! Used by the gateway, agent loops and commands through `Engine::snapshot` and its variants. States are read anew
+//! for each snapshot; the catalog is composed again only if a list changed. It does not read lists from servers
+//! (`connection::session` does).
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The applied state of a workspace: the servers with their connections, permissions and hooks.
 //!
-//! Made by `supervisor::apply`; used by `dispatch`, the snapshot and `engine::session`.
+//! Made by `supervisor::apply`; used by `dispatch`, the snapshot and `engine::session`. It does not start or stop
+//! connections.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The era and version with which each server was last reached, kept across runs in `eras.json`.
 //!
-//! Opened by `engine::storage`; used by `wire` through the era cache, so that a known server gets the right
-//! handshake at once. The file holds no secret: servers are identified by a digest.
+//! Opened by `engine::storage`; used by `wire` through the era cache, so that a known server gets the right handshake
+//! at once. It does not hold secrets: servers are identified by a digest.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Handles the events of connections: updates lists, publishes engine events, routes logs and questions.
 //!
-//! Called by the tasks of connections. Questions that belong to a call go through `dispatch`, not through this
-//! module.
+//! Used by the tasks of connections, which call it. It does not handle questions that belong to a call (`dispatch`
+//! does).
 
 use std::sync::{Arc, Weak};
 

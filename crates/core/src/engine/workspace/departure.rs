@@ -1,6 +1,7 @@
 //! The end of sessions, principals and workspaces: which connections are released, and when.
 //!
-//! Called when a session or a lease is dropped, and by `Engine::end_workspace`.
+//! Called when a session or a lease is dropped; used by `Engine::end_workspace`. It does not start connections
+//! (`engine::workspace::principal` does).
 
 use std::sync::Arc;
 

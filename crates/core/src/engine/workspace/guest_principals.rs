@@ -1,6 +1,7 @@
 //! The guest principals of a workspace: every principal but the local one, with its view and its leases.
 //!
-//! Held by `WorkspaceState`. Their connections are started in `principal` and stopped in `departure`.
+//! Used by `WorkspaceState`, which holds them. It does not start their connections (`principal` does) or stop them
+//! (`departure` does).
 
 use std::collections::HashMap;
 use std::sync::Arc;

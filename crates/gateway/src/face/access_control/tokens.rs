@@ -1,7 +1,7 @@
 //! The `TokenVerifier` trait, and the refusals that ask for a bearer token.
 //!
-//! Implemented by `tokens` (stored tokens) and `cli::access` (tokens of an identity provider); called by
-//! `access_control`. It stores no tokens.
+//! Used by `access_control`; implemented by `gateway::tokens` (stored tokens) and `hub::access` (tokens of an
+//! authorization server). It does not store tokens.
 
 use std::sync::Arc;
 

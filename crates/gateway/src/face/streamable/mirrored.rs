@@ -24,7 +24,7 @@ use crate::face::refusal::HttpRefusal;
 const HEADER_ANNOTATION: &str = "x-mcp-header";
 /// The most pages of a tool list that are read.
 const MAX_PAGES: usize = 1000;
-/// Kinds of clients whose tools are remembered at once.
+/// The number of kinds of clients whose tools are cached at once.
 const MAX_KINDS: usize = 8;
 /// The deepest schema level that is searched.
 const MAX_DEPTH: usize = 64;
@@ -38,8 +38,8 @@ struct MirroredArgument {
 
 type ByTool = HashMap<String, Vec<MirroredArgument>>;
 
-/// What the tools of one view want, found out once for each kind of client and again after each change. Clients with other
-/// capabilities may see other tools.
+/// The header arguments of the tools of one view, found out once for each kind of client and again after each change.
+/// Clients with other capabilities may see other tools.
 #[derive(Debug, Default)]
 pub(super) struct MirroredHeaders(Mutex<HashMap<String, Arc<OnceCell<ByTool>>>>);
 
@@ -77,7 +77,7 @@ impl MirroredHeaders {
             .try_for_each(|mirrored| mirrored.check(headers, arguments.as_ref()))
     }
 
-    /// What is known for clients with these capabilities, or will be.
+    /// The cached header arguments for clients with these capabilities, empty until they are found out.
     fn tools_of_kind(&self, capabilities: &str) -> Arc<OnceCell<ByTool>> {
         let mut kinds = self.0.lock();
         if let Some(known) = kinds.get(capabilities) {
@@ -123,7 +123,7 @@ fn is_same_value(said: &str, value: &Raw) -> bool {
     }
 }
 
-/// What every tool wants that a view shows to clients with these capabilities.
+/// Lists the header arguments of every tool that a view shows to clients with these capabilities.
 async fn list_mirrored<V: ServerHandler>(view: &Arc<V>, capabilities: &Raw) -> ByTool {
     let mut by_tool = ByTool::new();
     let mut cursor = None;

@@ -1,8 +1,7 @@
 //! The client that the official conformance suite tests: `conformance-client … URL`.
 //!
-//! Started by the suite in `cargo xtask conformance`. It performs a scenario through the library's
-//! public interface, and knows nothing of the protocol. It ends with status 0 only if all steps
-//! worked.
+//! Used by `cargo xtask conformance`, where the suite starts it. It performs a scenario through the library's public
+//! interface, and ends with status 0 only if all steps worked. It does not know the protocol.
 
 #![allow(clippy::disallowed_methods, reason = "a program for tests")]
 #![allow(clippy::print_stderr, reason = "telling why it failed is its job")]
