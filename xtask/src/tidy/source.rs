@@ -41,9 +41,6 @@ pub(super) fn check(root: &Path, file: &str, text: &str) -> Vec<String> {
     if text.contains(POISON) {
         problems.push(format!("{file}: `parking_lot` has the locks; there is no poison to ignore"));
     }
-    if text.contains(POISON) {
-        problems.push(format!("{file}: `parking_lot` has the locks; there is no poison to ignore"));
-    }
     if file.strip_suffix(".rs").is_some_and(|folder| root.join(folder).is_dir()) {
         problems.push(format!("{file}: a module with a folder lives in the folder's `mod.rs`"));
     }
