@@ -44,23 +44,23 @@ pub(crate) fn check() -> Result<()> {
     problems.extend(dependencies::check(&root)?);
     problems.extend(commits::check(&root)?);
     let mut bodies = functions::FunctionBodies::default();
-    let mut headers_without_form = 0;
     for file in tracked_files(&root)? {
         // A removed file is listed until the removal is committed.
         if let Ok(bytes) = fs::read(root.join(&file)) {
             let text = String::from_utf8_lossy(&bytes);
             problems.extend(content(&file, &text));
             problems.extend(source::check(&root, &file, &text));
-            headers_without_form += usize::from(source::lacks_header_form(&file, &text));
+            if source::lacks_header_form(&file, &text) {
+                problems.push(format!(
+                    "{file}:1: the header says neither `Used by` nor `It does not`; say who uses the module"
+                ));
+            }
             if source::is_product_source(&file) {
                 bodies.add(&file, &text);
             }
         }
     }
     problems.extend(bodies.duplicates());
-    println!(
-        "{headers_without_form} module headers say neither `Used by` nor `It does not` (no failure)"
-    );
     if problems.is_empty() {
         return Ok(());
     }
