@@ -12,7 +12,7 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -26,6 +26,8 @@ use switchboard_gateway::view_provider::ViewProvider;
 
 /// How often [`HubBackend::is_busy`] is polled once the socket has no more work.
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a hub waits for its first client, whatever its idle timeout.
+const FIRST_CLIENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The part of a hub that opens views for clients of the socket.
 pub trait HubBackend: Send + Sync + 'static {
@@ -186,8 +188,20 @@ impl<H: HubBackend> HubState<H> {
         match self.options.lifetime {
             HubLifetime::UntilStopped => std::future::pending().await,
             HubLifetime::WhileUsed { idle, .. } => {
+                self.wait_for_first_client().await;
                 self.wait_until_quiet(idle, UsageCounts::is_unused).await;
             }
+        }
+    }
+
+    /// Waits until a client has attached, since the client that started the hub is on its way. A client that never
+    /// comes is awaited for [`FIRST_CLIENT_TIMEOUT`].
+    async fn wait_for_first_client(&self) {
+        let start = self.activity.current().changed;
+        let attached =
+            self.activity.wait_until(|counts| counts.changed != start || counts.clients > 0);
+        if timeout(FIRST_CLIENT_TIMEOUT, attached).await.is_err() {
+            tracing::debug!("no client has attached to the hub since its start");
         }
     }
 

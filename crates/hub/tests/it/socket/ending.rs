@@ -52,6 +52,17 @@ async fn a_stopped_hub_finishes_its_calls_and_takes_no_more() {
     assert_eq!(hub.ended().await.why, HubEndReason::Stopped);
 }
 
+/// A hub whose idle timeout is shorter than the time that its first client needs to attach.
+#[tokio::test]
+async fn a_hub_awaits_its_first_client() {
+    let room = Room::new();
+    let hub = room.listen(brief(0)).await;
+    let mut client = room.greet().await;
+    pass(&mut client, 1, 1).await;
+    drop(client);
+    assert_eq!(hub.ended().await.why, HubEndReason::Idle);
+}
+
 #[tokio::test]
 async fn a_call_without_end_does_not_keep_a_stopped_hub() {
     let room = Room::new();
