@@ -446,6 +446,7 @@ fn a_server_that_was_down_is_tried_when_a_person_looks() {
     std::fs::write(ready, "").unwrap();
     let (is_well, list) = said(&story, &["list", "--check"]);
     assert!(is_well && list.contains("✔ late"), "{list}");
+    stop(&story.home);
 }
 
 /// So does the client that lists next, whatever the pause before the next attempt would be.
@@ -463,6 +464,7 @@ fn a_server_that_was_down_is_tried_when_a_client_lists() {
     // By itself it is tried after half a minute.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     client.ask("tools/call", &json!({ "name": "late__erase", "arguments": {} })).unwrap();
+    stop(&story.home);
 }
 
 /// A process that is stopped is connected and answers nothing.
@@ -482,6 +484,7 @@ fn a_server_that_hangs_is_not_said_to_be_well() {
     kill(pid, Signal::SIGCONT).unwrap();
     until("the kiosk stays silent", || said(&story, &["list", "--check"]).0);
     assert_eq!(kiosks(&story), [kiosk], "it was started anew");
+    stop(&story.home);
 }
 
 /// A client that declares sampling, which the commands do not, before a kiosk that learns it once.
