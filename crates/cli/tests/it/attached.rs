@@ -440,12 +440,13 @@ fn shows(client: &mut Client, server: &str) -> bool {
 fn a_server_that_was_down_is_tried_when_a_person_looks() {
     let story = kiosk();
     let ready = late(&story);
-    let _client = client(&story);
+    let client = client(&story);
     let (_, list) = said(&story, &["list"]);
     assert!(list.contains("✘ late") && list.contains("last tried just now"), "{list}");
     std::fs::write(ready, "").unwrap();
     let (is_well, list) = said(&story, &["list", "--check"]);
     assert!(is_well && list.contains("✔ late"), "{list}");
+    client.leave();
     stop(&story.home);
 }
 
@@ -464,6 +465,7 @@ fn a_server_that_was_down_is_tried_when_a_client_lists() {
     // By itself it is tried after half a minute.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     client.ask("tools/call", &json!({ "name": "late__erase", "arguments": {} })).unwrap();
+    client.leave();
     stop(&story.home);
 }
 
@@ -471,7 +473,7 @@ fn a_server_that_was_down_is_tried_when_a_client_lists() {
 #[test]
 fn a_server_that_hangs_is_not_said_to_be_well() {
     let story = kiosk();
-    let _client = client(&story);
+    let client = client(&story);
     let [kiosk] = kiosks(&story)[..] else { panic!("there is one kiosk") };
     let pid = Pid::from_raw(i32::try_from(kiosk.pid).unwrap());
     kill(pid, Signal::SIGSTOP).unwrap();
@@ -484,6 +486,7 @@ fn a_server_that_hangs_is_not_said_to_be_well() {
     kill(pid, Signal::SIGCONT).unwrap();
     until("the kiosk stays silent", || said(&story, &["list", "--check"]).0);
     assert_eq!(kiosks(&story), [kiosk], "it was started anew");
+    client.leave();
     stop(&story.home);
 }
 
