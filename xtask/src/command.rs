@@ -19,6 +19,10 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    // CI builds everything once, and what helps a second build fills its disk.
+    if std::env::var_os("CI").is_some() && std::env::var_os("CARGO_INCREMENTAL").is_none() {
+        command.env("CARGO_INCREMENTAL", "0");
+    }
     command
 }
 

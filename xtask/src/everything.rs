@@ -9,7 +9,7 @@ use crate::command::{cargo, run as run_command, succeeds};
 use crate::failure::{Failure, Result};
 use crate::peers::{self, Peers};
 use crate::step::{Outcome, Report};
-use crate::{conformance, fuzz, tidy};
+use crate::{conformance, failed_tests, fuzz, mac_check, tidy};
 
 /// Long enough to replay the seeds and try some inputs, short enough for every run.
 const FUZZ_SECONDS: u32 = 10;
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
     let _ = report
         .step("conformance", || conformance::run_with(&conformance::Options::default(), peers()?));
     let _ = report.step("fuzz", || fuzz::run(fuzz::Options { seconds: FUZZ_SECONDS }));
+    report.optional("macOS", mac_check::check);
     report.optional("licences", licences);
     let _ = report.step("tidy", tidy::check);
     report.close()
@@ -45,10 +46,14 @@ fn rustdoc() -> Result<()> {
 fn tests(peers: &Peers) -> Result<()> {
     let nextest = succeeds(&mut cargo(&["nextest", "--version"]));
     let runner: &[&str] = if nextest { &["nextest", "run"] } else { &["test"] };
-    run_command(with_peers(
-        cargo(runner).args(["--workspace", "--locked", "--no-fail-fast"]),
-        peers,
-    ))
+    failed_tests::forget();
+    let mut command = cargo(runner);
+    command.args(["--workspace", "--locked", "--no-fail-fast"]);
+    let result = run_command(with_peers(&mut command, peers));
+    result.map_err(|failure| match failed_tests::describe() {
+        Some(names) => failure.because(names),
+        None => failure,
+    })
 }
 
 fn doc_tests(peers: &Peers) -> Result<()> {

@@ -18,9 +18,11 @@ mod command;
 mod conformance;
 mod dist;
 mod everything;
+mod failed_tests;
 mod failure;
 mod fuzz;
 mod load;
+mod mac_check;
 mod paths;
 mod peers;
 mod step;
@@ -54,7 +56,11 @@ usage: cargo xtask <verb>
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways
   bench plugin            what a plugin's call costs over standard streams and HTTP, beside a bare floor
       --dist              either of both with the program that is shipped
-  dist                    the program as it is shipped, made with the knowledge of how it runs (target/dist)";
+  dist                    packages of the program: .tar.gz, .deb, container, Homebrew formula, SBOM (target/dist/packages)
+      --profile           build it twice, the second time with what was counted while it ran (half an hour)
+      --from PATH         of this program, and build none
+      --out DIR           into this folder
+      --url URL           where the files will be, for the Homebrew formula";
 
 fn main() -> ExitCode {
     match dispatch(Args::from_env()) {

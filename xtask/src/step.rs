@@ -56,8 +56,13 @@ impl Report {
         self.0.push(Done { name, outcome, took: start.elapsed() });
     }
 
-    /// Prints the table and the closing line. Fails if a step failed.
+    /// Prints what failed, the table and the closing line. Fails if a step failed.
     pub(crate) fn close(self) -> Result<()> {
+        for done in &self.0 {
+            if let Outcome::Failed(failure) = &done.outcome {
+                println!("\n--- {}: {failure}", done.name);
+            }
+        }
         println!("\n{}\n\n{}", self.table(), self.closing_line());
         match self.count(|outcome| matches!(outcome, Outcome::Failed(_))) {
             0 => Ok(()),

@@ -21,6 +21,9 @@ pub struct SignInRecord {
     pub server: String,
     /// The server's URL.
     pub url: String,
+    /// The id of the principal that signed in; `None` for the local one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
     /// The current sign-in.
     pub account: Option<OAuthAccount>,
     /// The clients that authorization servers registered for Switchboard, by issuer.

@@ -79,10 +79,10 @@ pub enum Error {
     )]
     ResourceMismatch { server: String, said: String },
     /// The resource metadata name no authorization server.
-    #[error("the server says that it is protected, but not by which authorization server")]
+    #[error("the server requires a sign-in, but does not name its authorization server")]
     NoAuthorizationServer,
     /// No metadata document of the authorization server was found.
-    #[error("the authorization server `{issuer}` does not describe itself")]
+    #[error("the authorization server `{issuer}` publishes no metadata")]
     NoMetadata { issuer: String },
     /// The metadata document names another issuer.
     #[error("the metadata of `{expected}` say that they are of `{said}`")]
@@ -91,10 +91,10 @@ pub enum Error {
     #[error("the authorization server `{issuer}` does not offer PKCE with S256")]
     NoPkce { issuer: String },
     /// No client is configured, and the authorization server registers none.
-    #[error("the authorization server `{issuer}` registers nobody by itself")]
+    #[error("the authorization server `{issuer}` does not register clients automatically")]
     NoIdentity { issuer: String },
     /// The authorization server has no device authorization endpoint.
-    #[error("the server has no way to sign in with a code")]
+    #[error("the server does not support signing in with a code")]
     NoCodes,
     /// The configured client belongs to another authorization server.
     #[error(
@@ -108,22 +108,22 @@ pub enum Error {
     #[error("the issuer `{issuer}` publishes no keys")]
     NoKeys { issuer: String },
     /// The issued token is not bound to our DPoP key although it must be.
-    #[error("the authorization server `{issuer}` gave a token that is bound to no key")]
+    #[error("the authorization server `{issuer}` issued a token that is not bound to a key")]
     NotBound { issuer: String },
     /// The entry signs in through an identity provider, but the settings name none.
     #[error("no identity provider is configured")]
     NoIdentityProvider,
     /// The user is not, or no longer, signed in to the identity provider.
-    #[error("nobody is signed in to the identity provider `{issuer}`{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    #[error("you are not signed in to the identity provider `{issuer}`{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     NobodyThere { issuer: String, why: Option<String> },
     /// The identity provider's ID token cannot be used.
     #[error("the identity provider `{issuer}` does not say who signed in: {why}")]
     NoIdentityToken { issuer: String, why: &'static str },
     /// The token exchange returned another type of token than the requested grant.
-    #[error("a grant for the server was asked for, and `{kind}` was given")]
+    #[error("the identity provider issued `{kind}` instead of a grant for the server")]
     NotAGrant { kind: String },
     /// The helper for the client secret failed.
-    #[error("the client's secret is not to be had")]
+    #[error("the client secret cannot be read")]
     ClientSecret(#[source] HelperError),
     /// A failure at one step of signing in through an identity provider.
     #[error("signing in through the identity provider failed at {leg} (`{endpoint}`)")]
@@ -137,7 +137,7 @@ pub enum Error {
     #[error("the entry names neither `assertionFile` nor `privateKeyFile`")]
     NoAssertion,
     /// The authorization response does not belong to our request.
-    #[error("the answer to the sign-in does not belong to it: {why}")]
+    #[error("the response does not belong to this sign-in: {why}")]
     Forged { why: &'static str },
     /// The user did not come back from the sign-in page in time.
     #[error("nobody finished signing in within {minutes} minutes")]
@@ -152,11 +152,11 @@ pub enum Error {
         #[source]
         source: tokio::task::JoinError,
     },
-    /// The stored sign-in is gone: somebody signed out, here or in another process.
-    #[error("somebody signed out")]
+    /// The stored sign-in is gone: another process signed out, here or in another process.
+    #[error("another process signed out")]
     SignedOut,
     /// The token has ended, and its authorization server gave no refresh token, or one that is used up.
-    #[error("the token has ended, and no refresh token is stored{}", lost.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    #[error("the token has expired, and no refresh token is stored{}", lost.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     NoRefreshToken { lost: Option<String> },
     /// The callback port cannot be bound.
     #[error("cannot wait for the browser on port {port}")]
@@ -179,13 +179,13 @@ pub enum Error {
         source: io::Error,
     },
     /// The tokens were deleted here but not revoked at the authorization server.
-    #[error("the authorization server was not told: {why}")]
+    #[error("the authorization server could not be notified: {why}")]
     NotTold { why: &'static str },
     /// The sign-in store could not be read or written.
     #[error(transparent)]
     Store(#[from] SignInStoreError),
     /// The operating system returned no random numbers.
-    #[error("the operating system gives no random numbers")]
+    #[error("the operating system provides no random numbers")]
     Random,
     /// The cryptography refuses a key, or to sign with one.
     #[error("cannot sign {what}")]
@@ -306,13 +306,13 @@ mod tests {
         let what = "the renewal of a token";
         check(Error::Interrupted { what, source }, "the renewal of a token was interrupted", false);
         check(Error::NoPage, "the sign-in ended before there was a page to open", false);
-        check(Error::SignedOut, "somebody signed out", true);
-        let ended = "the token has ended, and no refresh token is stored";
+        check(Error::SignedOut, "another process signed out", true);
+        let ended = "the token has expired, and no refresh token is stored";
         check(Error::NoRefreshToken { lost: None }, ended, true);
         let lost = Some("it was revoked".to_owned());
         check(Error::NoRefreshToken { lost }, &format!("{ended}: it was revoked"), true);
         check(Error::Sign { what: "a DPoP proof" }, "cannot sign a DPoP proof", false);
-        check(Error::Random, "the operating system gives no random numbers", false);
+        check(Error::Random, "the operating system provides no random numbers", false);
         let nobody = "nobody finished signing in within 5 minutes";
         check(Error::Abandoned { minutes: 5 }, nobody, false);
     }

@@ -8,13 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 use switchboard_wire::http::{
-    AddressFilter, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
-    EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, HttpResponse, RequestLine,
-    ResponseBody, ResponseLimits,
+    AddressFilter, CredentialChallenge, EndpointOptions, HttpEndpoint, HttpError, HttpPool,
+    HttpPoolOptions, HttpResponse, ResponseBody, ResponseLimits,
 };
 use switchboard_wire::sanitize;
 use url::Url;
@@ -23,6 +21,7 @@ use crate::chosen_hosts::ChosenHosts;
 use crate::error::{DocumentError, Error};
 use crate::examine::redact_url;
 use crate::network_zone::NetworkZone;
+use crate::refusal_observer::RefusalObserver;
 
 /// Larger than any document of an authorization server.
 const MAX_BODY_BYTES: usize = 256 << 10;
@@ -35,12 +34,6 @@ pub(crate) struct Fetcher {
     /// Whether the user reaches the server itself without TLS.
     plain: bool,
     pool: HttpPool,
-}
-
-/// A provider of no credentials that records the address of a host that refused.
-struct AddressRecorder {
-    chosen: Arc<ChosenHosts>,
-    url: Url,
 }
 
 /// A response of any status.
@@ -135,14 +128,14 @@ impl Fetcher {
 
     fn endpoint(&self, what: &'static str, url: &str) -> Result<HttpEndpoint, Error> {
         let url = self.check_url(what, url)?;
+        let (chosen, refused) = (self.chosen.clone(), url.clone());
         let options = EndpointOptions {
             first_byte: RESPONSE_TIMEOUT,
             idle: RESPONSE_TIMEOUT,
             limits: ResponseLimits { max_body: MAX_BODY_BYTES, ..ResponseLimits::default() },
-            credentials: Arc::new(AddressRecorder {
-                chosen: self.chosen.clone(),
-                url: url.clone(),
-            }),
+            credentials: Arc::new(RefusalObserver(move |refusal: &CredentialChallenge| {
+                chosen.record_address(&refused, refusal.remote);
+            })),
             ..EndpointOptions::default()
         };
         Ok(HttpEndpoint::new(self.pool.clone(), url, options))
@@ -158,25 +151,6 @@ impl Fetcher {
             self.chosen.record_address(endpoint.url(), answer.remote);
         }
         read_reply(what, answer)
-    }
-}
-
-// === impl AddressRecorder ===
-
-impl CredentialProvider for AddressRecorder {
-    fn headers<'a>(
-        &'a self,
-        _: RequestLine<'a>,
-    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
-        Box::pin(std::future::ready(Ok(HeaderMap::new())))
-    }
-
-    fn on_challenge<'a>(
-        &'a self,
-        challenge: &'a CredentialChallenge,
-    ) -> BoxFuture<'a, ChallengeAction> {
-        self.chosen.record_address(&self.url, challenge.remote);
-        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }
 

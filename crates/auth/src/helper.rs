@@ -1,7 +1,7 @@
 //! Credential helpers: a command of the user that prints headers or a client secret.
 //!
 //! Used by `cli::command_engine::credentials` for `headersHelper` and by `organisation` for the client
-//! secret. It does not run the token helper of connector catalogs (`sources::connectors::helper`).
+//! secret, and by `host_secrets` for providers. It does not run the token helper of connector catalogs (`sources::connectors::helper`).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -105,7 +105,7 @@ impl HelperCommand {
     }
 
     /// Runs the helper. When this returns, no process of the helper is left.
-    async fn run_for_output(&self) -> Result<Vec<u8>, HelperError> {
+    pub(crate) async fn run_for_output(&self) -> Result<Vec<u8>, HelperError> {
         let command = ProcessCommand {
             args: vec!["-c".into(), self.line.clone().into()],
             env: self.env.clone(),

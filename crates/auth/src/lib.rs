@@ -28,10 +28,12 @@ mod flow;
 mod grant;
 mod headers;
 mod helper;
+mod host_secrets;
 mod metadata;
 mod network_zone;
 mod oauth_credentials;
 mod organisation;
+mod refusal_observer;
 mod scopes;
 mod secret;
 mod sign_in;
@@ -49,6 +51,7 @@ pub use error::{DocumentError, Error, IdentityProviderStep};
 pub use examine::{SignInCheck, SignInFinding, SignInStep, examine_sign_in, redact_url};
 pub use flow::{OpenSignInPage, SignInPageOutcome};
 pub use helper::{HeadersHelper, HelperCommand, HelperError};
+pub use host_secrets::HostSecrets;
 pub use network_zone::NetworkZone;
 pub use oauth_credentials::{OAuthCredentials, UserPresence};
 pub use organisation::{IdentityProviderClient, SignedInUser};
@@ -58,7 +61,7 @@ pub use sign_in_requirement::SignInRequirement;
 pub use sign_in_target::SignInTarget;
 pub use sign_out::sign_out;
 pub use store::{
-    FileSignInStore, KeyExposure, KeyLocation, Keychain, NoKeychain, SignInStore, SignInStoreError,
-    SystemKeychain,
+    FileSignInStore, KeyExposure, KeyLocation, Keychain, NoKeychain, SecretStore, SecretStoreError,
+    SignInStore, SignInStoreError, SystemKeychain,
 };
 pub use verify::{AccessTokenVerifier, TokenRejection, TrustedIssuer, VerifiedToken};

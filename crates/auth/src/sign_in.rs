@@ -91,7 +91,8 @@ impl SignIn {
         store: Arc<dyn SignInStore>,
         network: HttpPoolOptions,
     ) -> Option<Self> {
-        let subject = SignInTarget::new(&record.server, Url::parse(&record.url).ok()?, None);
+        let mut subject = SignInTarget::new(&record.server, Url::parse(&record.url).ok()?, None);
+        subject.principal.clone_from(&record.principal);
         let (subject, shelf) = (Arc::new(subject), StoredRecord::new(store, key));
         Some(Self { subject, shelf, network: Arc::new(network), organisation: None })
     }
@@ -222,6 +223,7 @@ impl SignIn {
         let mut record = loaded.map(|(record, _)| record).unwrap_or_default();
         record.server.clone_from(&self.subject.name);
         self.subject.url.as_str().clone_into(&mut record.url);
+        record.principal.clone_from(&self.subject.principal);
         Ok((record, is_lost))
     }
 

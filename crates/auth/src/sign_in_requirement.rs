@@ -6,18 +6,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use switchboard_wire::http::{
-    ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, EndpointOptions,
-    HttpEndpoint, HttpError, HttpPool, HttpPoolOptions, RequestLine,
+    CredentialChallenge, EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions,
 };
 use url::Url;
 
 use crate::challenge::AuthenticateChallenges;
 use crate::error::Error;
 use crate::network_zone::NetworkZone;
+use crate::refusal_observer::RefusalObserver;
 
 /// A request that every protected server answers with 401.
 pub(crate) const PROBE_REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -31,10 +30,6 @@ pub struct SignInRequirement {
     pub remote: Option<IpAddr>,
 }
 
-/// A provider of no credentials that records the address of a server that refused.
-#[derive(Default)]
-struct RefusalRecorder(Mutex<Option<IpAddr>>);
-
 // === impl SignInRequirement ===
 
 impl SignInRequirement {
@@ -42,14 +37,18 @@ impl SignInRequirement {
     pub async fn fetch(url: &Url, network: &HttpPoolOptions) -> Result<Option<Self>, Error> {
         let what = "what the server asks for";
         let pool = HttpPool::new(network).map_err(|source| Error::Fetch { what, source })?;
-        let refusal = Arc::new(RefusalRecorder::default());
+        let remote = Arc::new(Mutex::new(None));
+        let recorded = Arc::clone(&remote);
+        let observer = RefusalObserver(move |refusal: &CredentialChallenge| {
+            *recorded.lock() = refusal.remote;
+        });
         let options =
-            EndpointOptions { credentials: refusal.clone(), ..EndpointOptions::default() };
+            EndpointOptions { credentials: Arc::new(observer), ..EndpointOptions::default() };
         let endpoint = HttpEndpoint::new(pool, url.clone(), options);
         match endpoint.post(Bytes::from_static(PROBE_REQUEST.as_bytes()), HeaderMap::new()).await {
             Ok(_) => Ok(None),
             Err(HttpError::Refused { challenges, .. }) => {
-                let remote = *refusal.0.lock();
+                let remote = *remote.lock();
                 Ok(Some(Self { challenges: AuthenticateChallenges::parse(&challenges), remote }))
             }
             Err(source) => Err(Error::Fetch { what, source }),
@@ -59,24 +58,5 @@ impl SignInRequirement {
     /// The server's network zone, if it is known.
     pub(crate) fn zone(&self) -> Option<NetworkZone> {
         self.remote.map(NetworkZone::of_address)
-    }
-}
-
-// === impl RefusalRecorder ===
-
-impl CredentialProvider for RefusalRecorder {
-    fn headers<'a>(
-        &'a self,
-        _: RequestLine<'a>,
-    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
-        Box::pin(std::future::ready(Ok(HeaderMap::new())))
-    }
-
-    fn on_challenge<'a>(
-        &'a self,
-        challenge: &'a CredentialChallenge,
-    ) -> BoxFuture<'a, ChallengeAction> {
-        *self.0.lock() = challenge.remote;
-        Box::pin(std::future::ready(ChallengeAction::GiveUp))
     }
 }

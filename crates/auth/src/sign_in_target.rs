@@ -15,6 +15,8 @@ pub struct SignInTarget {
     pub url: Url,
     /// The entry's OAuth settings.
     pub oauth: OAuth,
+    /// The id of the principal that signs in; `None` for the local one.
+    pub principal: Option<String>,
 }
 
 // === impl SignInTarget ===
@@ -22,14 +24,21 @@ pub struct SignInTarget {
 impl SignInTarget {
     /// A server with this name and URL.
     pub fn new(name: impl Into<String>, url: Url, oauth: Option<OAuth>) -> Self {
-        Self { name: name.into(), url, oauth: oauth.unwrap_or_default() }
+        Self { name: name.into(), url, oauth: oauth.unwrap_or_default(), principal: None }
+    }
+
+    /// The same server, for a principal other than the local one. Its record in the store is another.
+    #[must_use]
+    pub fn for_principal(self, id: impl Into<String>) -> Self {
+        Self { principal: Some(id.into()), ..self }
     }
 
     /// The key of its record in the store: a hash that contains no secret.
     pub fn store_key(&self) -> String {
         let oauth = serde_json::to_string(&self.oauth).unwrap_or_default();
         let mut hash = Sha256::new();
-        for part in [self.name.as_str(), self.url.as_str(), &oauth] {
+        let parts = [self.name.as_str(), self.url.as_str(), &oauth];
+        for part in parts.into_iter().chain(self.principal.as_deref()) {
             // The lengths keep two neighbouring parts from hashing alike when a byte moves between them.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);

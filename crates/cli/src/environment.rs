@@ -1,20 +1,65 @@
-//! Notices about environment variables that servers do not get unchanged.
+//! Notices about environment variables that servers do not get, or not unchanged.
 //!
-//! Used by the commands that start servers. It does not choose the variables (`switchboard_config::baseline_env`).
+//! Used by `doctor`. It does not choose the variables (`switchboard_config::baseline_env`).
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use switchboard_config::has_proxy_credentials;
+use switchboard_config::{
+    BaselineVariable, Desired, OFTEN_NEEDED_VARIABLES, baseline_variable, glob_matches,
+};
+use switchboard_core::connection::server_environment;
+use switchboard_sources::process_environment;
 
 use crate::notice::Notice;
 
-/// A note about every proxy variable that servers get without its password.
-pub(crate) fn cut_proxies(ours: &[(OsString, OsString)]) -> Vec<Notice> {
-    let texts = ours.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    let cut = texts.filter(|(name, value)| has_proxy_credentials(name, value));
-    cut.map(|(name, _)| {
-        Notice::note(format!("servers get `{name}` without the user and password in it"))
-            .with_hint(format!("an entry that needs them says `\"inheritEnv\": [\"{name}\"]`"))
-    })
-    .collect()
+/// A note about every variable that servers get without its password or not at all, and one about the variables of
+/// the person that many servers read and no server here gets.
+pub(crate) fn missing_variables(
+    variables: &[(OsString, OsString)],
+    desired: &Desired,
+) -> Vec<Notice> {
+    let environment = process_environment(variables, desired);
+    let processes = desired.servers.iter();
+    let processes =
+        processes.filter_map(|server| server_environment(desired, server, &environment));
+    let received: Vec<_> = processes.flatten().collect();
+    let is_received = |name: &str| received.iter().flatten().any(|variable| variable.name == name);
+    let mut notices = cut_variables(variables);
+    let names: BTreeSet<_> = variables.iter().filter_map(|(name, _)| name.to_str()).collect();
+    let missing: Vec<_> = names.into_iter().filter(|name| is_often_needed(name)).collect();
+    let missing: Vec<_> = missing.into_iter().filter(|name| !is_received(name)).collect();
+    if let Some(first) = missing.first().filter(|_| !received.is_empty()) {
+        let list: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
+        let notice =
+            Notice::note(format!("servers do not get {} of your environment", list.join(", ")));
+        notices.push(notice.with_hint(wanting(first)));
+    }
+    notices
+}
+
+fn is_often_needed(name: &str) -> bool {
+    OFTEN_NEEDED_VARIABLES.iter().any(|pattern| glob_matches(pattern, name))
+}
+
+/// A note about every variable that would pass, but for a credential in it.
+fn cut_variables(variables: &[(OsString, OsString)]) -> Vec<Notice> {
+    let texts = variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value)));
+    let notice = |(name, value): (&str, &OsString)| {
+        let message = match baseline_variable(name, value) {
+            BaselineVariable::WithoutCredentials(_) => {
+                format!("servers get `{name}` without the user and password in it")
+            }
+            BaselineVariable::Withheld => {
+                format!("servers do not get `{name}`: it is or holds a credential")
+            }
+            BaselineVariable::NotBaseline | BaselineVariable::Whole(_) => return None,
+        };
+        Some(Notice::note(message).with_hint(wanting(name)))
+    };
+    texts.filter_map(notice).collect()
+}
+
+fn wanting(name: &str) -> String {
+    format!("an entry that needs it says `\"inheritEnv\": [\"{name}\"]`")
 }

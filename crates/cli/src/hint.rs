@@ -5,11 +5,13 @@
 
 use std::path::Path;
 
+use switchboard_config::secret::{is_valid_secret_name, secret_reference};
 use switchboard_config::{
     self as config, ConfigProblemKind as ProblemKind, ProblemSeverity, Scope, SourceLocation,
     SourceOrigin, command_line, quote_arguments,
 };
 use switchboard_core::CallError;
+use switchboard_core::connection::certificate_variables;
 use switchboard_core::permission::DecisionReason;
 use switchboard_hub::HubError;
 use switchboard_process::SpawnError;
@@ -47,10 +49,15 @@ impl Reach {
 
 /// The hint for an error of a server, if there is one.
 pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> {
+    if let Error::Exited { stderr, .. } = error
+        && let Some(variables) = certificate_variables(stderr)
+    {
+        return Some(untrusted_certificate(variables));
+    }
     let advice = match error {
         Error::Spawn(error) => return of_spawn(error, subject),
         Error::Exited { stderr, .. } if stderr.trim().is_empty() => {
-            "it ended without a word; run the command by hand to see why"
+            "the server printed nothing; run its command by hand to see why"
         }
         Error::Exited { .. } => {
             "the lines above are the server's own; run the command by hand to see all of them"
@@ -67,6 +74,16 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
         other => return of_remedy(other.remedy(), subject),
     };
     Some(advice.to_owned())
+}
+
+/// For a server whose program, or the program that downloads it, did not trust a certificate.
+fn untrusted_certificate(variables: &[&str]) -> String {
+    let variables: Vec<_> = variables.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "a certificate is not trusted, perhaps that of your company; name its file in {}, in your environment or in \
+         `env` of the entry",
+        variables.join(" and ")
+    )
 }
 
 /// For a server that needs an identity provider, while settings name none.
@@ -133,9 +150,13 @@ pub(crate) fn installing(program: &str) -> &'static str {
     }
 }
 
-/// For a secret in plain text: use a variable.
-pub(crate) fn reference(variable: &str) -> String {
-    format!("set `{variable}` in your environment, and write `${{{variable}}}` in its place")
+/// For a secret in plain text: store it under a name that is like the name of its variable.
+pub(crate) fn storing(variable: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = variable.chars().map(plain).collect();
+    let name = if is_valid_secret_name(&name) { name } else { "NAME".to_owned() };
+    let reference = secret_reference(&name);
+    format!("store it with `switchboard secret set {name}`, and write `{reference}` in its place")
 }
 
 /// The hint for a failed change of the configuration.
@@ -165,22 +186,46 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
             "put a file of its own in place of the link".to_owned()
         }
         E::Contended { .. } => "try again".to_owned(),
+        E::PlanOutdated { .. } => "run it again, and look at the new plan".to_owned(),
+        E::SecretStore { source } => return of_secret_store(&**source),
         E::State { .. } => "move that file away; what it approved is then asked again".to_owned(),
         E::Read { .. } | E::Write { .. } | E::Lock { .. } => {
             "check who owns it and who may write there".to_owned()
         }
+        E::Rule { .. } => {
+            "rules look like `mcp__server__tool`, or have conditions: docs/features/permissions.md"
+                .to_owned()
+        }
+        E::NoRule { .. } => "it may have been changed since; look at the rules again".to_owned(),
         E::Entry { problems, .. } => return first_hint(problems),
         _ => return None,
     })
 }
 
+/// The hint for a secret store that cannot be used.
+pub(crate) fn of_secret_store(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    use switchboard_auth::SecretStoreError;
+    let SecretStoreError::File(error) = error.downcast_ref::<SecretStoreError>()? else {
+        return None;
+    };
+    match error {
+        config::Error::State { path, .. } => Some(format!(
+            "put `{}` right, or move it away and set the secrets again",
+            path.display()
+        )),
+        error => of_config(error),
+    }
+}
+
 /// The message of an error of the hub, in the words of the command line.
 pub(crate) fn message_of_hub(error: &HubError) -> String {
     match error {
-        HubError::RunConfiguration(_) => "cannot use what `--mcp-config` names".to_owned(),
+        HubError::RunConfiguration(_) => "cannot use `--mcp-config`".to_owned(),
         HubError::BareNames => "`--names bare` is for one server only".to_owned(),
-        HubError::ResourceUrl { url } => format!("`{url}` is no URL that `--auth-resource` can be"),
-        HubError::IssuerUrl { url } => format!("`{url}` is no URL that `--auth-issuer` can be"),
+        HubError::ResourceUrl { url } => {
+            format!("`{url}` is not a valid URL for `--auth-resource`")
+        }
+        HubError::IssuerUrl { url } => format!("`{url}` is not a valid URL for `--auth-issuer`"),
         error => error.to_string(),
     }
 }
@@ -316,10 +361,10 @@ pub(crate) fn of_denial(error: &CallError) -> Option<String> {
 pub(crate) fn of_call(error: &CallError) -> Option<String> {
     Some(match error {
         CallError::Denied { .. } | CallError::Unanswered { .. } => return of_denial(error),
-        CallError::NotStarted { server, state: "disabled" } => {
+        CallError::NotStarted { server, state: "disabled", .. } => {
             format!("run `{}`", command_line("enable", [server]))
         }
-        CallError::NotStarted { server, state: "awaiting-approval" } => approve(server),
+        CallError::NotStarted { server, state: "awaiting-approval", .. } => approve(server),
         CallError::NotStarted { server, .. } => {
             format!("`{}` shows why", command_line("get", [server]))
         }

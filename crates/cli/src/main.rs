@@ -16,20 +16,22 @@ mod plugins;
 mod printer;
 mod prompt;
 mod report;
+mod runtime;
 mod serve_notices;
+mod shell_completion;
 mod show;
 mod state_check;
 mod surroundings;
 mod target;
 mod ui;
+mod version;
 mod wait;
 
 use std::process::ExitCode;
 
-use args::{Args, Command};
+use args::Args;
 use printer::Printer;
 use report::Failure;
-use tokio::runtime::Builder;
 
 /// jemalloc; `.cargo/config.toml` sets its options.
 #[global_allocator]
@@ -40,14 +42,19 @@ fn main() -> ExitCode {
     switchboard_process::guard::run_if_guard();
     // As the worker of a plugin, this call does not return.
     switchboard_plugin::worker::run_if_worker(plugins::BUILTINS);
+    match shell_completion::answer_shell() {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => return printer::usage(&error, &[]),
+    }
     let typed = surroundings::command_line_words();
     let args = match args::parse(&typed) {
         Ok(args) => args,
         Err(error) => return printer::usage(&error, &typed),
     };
-    let printer = Printer::new(&args.global, surroundings::places());
+    let printer = Printer::new(&args.global, surroundings::places(), args.command.is_relay());
     match run(args, &printer) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => printer.finish(),
         Err(failure) => {
             printer.failure(&failure);
             failure.exit_code()
@@ -58,7 +65,7 @@ fn main() -> ExitCode {
 fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     limits::check_descriptors()?;
     limits::check_threads()?;
-    let runtime = runtime(&args.command)
+    let runtime = runtime::builder(&args.command, &args.global)
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start the runtime", error))?;
@@ -67,26 +74,4 @@ fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
     // A thread may still block on reading the terminal, so the shutdown does not wait.
     runtime.shutdown_background();
     done
-}
-
-/// I/O events that a relay takes per tick. With fewer, a server gets its request sooner while the relay goes on; with
-/// more, there are fewer system calls. With 16 clients at once, 2 gives a fifth more calls than taking all events
-/// first.
-const AT_ONCE: usize = 2;
-
-/// The runtime for a command. Relays get one thread: calls are short and wait for other processes, and waking a second
-/// thread would cost more than it gains.
-fn runtime(command: &Command) -> Builder {
-    if let Some(builder) = limits::runtime_of_few_threads() {
-        return builder;
-    }
-    if command.is_relay() {
-        let mut builder = Builder::new_current_thread();
-        builder.max_io_events_per_tick(AT_ONCE);
-        return builder;
-    }
-    // A command that asks a person blocks on the terminal, so a second thread goes on meanwhile.
-    let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(1);
-    builder
 }

@@ -61,6 +61,11 @@ impl Notice {
         self
     }
 
+    /// Makes an error a warning, for a command that does its work all the same.
+    pub(crate) fn weaken(&mut self) {
+        self.severity = self.severity.min(ProblemSeverity::Warning);
+    }
+
     /// Adds the server that the notice is about.
     pub(crate) fn with_server(mut self, server: &str) -> Self {
         self.server = Some(server.to_owned());

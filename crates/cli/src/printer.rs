@@ -14,6 +14,7 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::ColorChoice;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use switchboard_config::ProblemSeverity;
@@ -34,6 +35,13 @@ pub(crate) struct Printer {
     out: std::io::Stdout,
     /// Whether something was printed to standard error before, so that an error is set off by an empty line.
     said: AtomicBool,
+    /// Whether an error was printed, so that the command does not exit with 0.
+    has_error: AtomicBool,
+    /// Notices that wait for the next output: a failure that ends the command is printed before them.
+    held: Mutex<Vec<Notice>>,
+    /// Whether the command relays messages until its client ends. It goes on despite errors, so they are warnings,
+    /// and nothing is held back.
+    is_relay: bool,
 }
 
 /// The amount of output: `--quiet`, normal, `--verbose`.
@@ -54,7 +62,7 @@ pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default().bold();
 // === impl Printer ===
 
 impl Printer {
-    pub(crate) fn new(global: &Global, places: PathDisplay) -> Self {
+    pub(crate) fn new(global: &Global, places: PathDisplay, is_relay: bool) -> Self {
         match global.color {
             ColorChoice::Auto => anstream::ColorChoice::Auto,
             ColorChoice::Always => anstream::ColorChoice::Always,
@@ -72,7 +80,16 @@ impl Printer {
             places,
             out: std::io::stdout(),
             said: AtomicBool::new(false),
+            has_error: AtomicBool::new(false),
+            held: Mutex::default(),
+            is_relay,
         }
+    }
+
+    /// The exit code of a command that did its work: 1 if an error was printed beside the result.
+    pub(crate) fn finish(&self) -> ExitCode {
+        self.print_held();
+        if self.has_error.load(Ordering::Relaxed) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
     }
 
     /// Whether the output is JSON.
@@ -102,6 +119,7 @@ impl Printer {
 
     /// Writes bytes to standard output unchanged.
     pub(crate) fn data(&self, bytes: &[u8]) {
+        self.print_held();
         let mut out = self.out.lock();
         // A closed pipe is no error: the reader has seen enough.
         let _ = out.write_all(bytes).and_then(|()| out.flush());
@@ -117,6 +135,7 @@ impl Printer {
 
     /// Writes a line to standard output, with colours if it is a terminal.
     pub(crate) fn line(&self, text: impl std::fmt::Display) {
+        self.print_held();
         // A closed pipe is no error: the reader has seen enough.
         let _ = writeln!(anstream::AutoStream::auto(self.out.lock()), "{text}");
     }
@@ -131,6 +150,7 @@ impl Printer {
 
     /// Reports a completed action to people.
     pub(crate) fn done(&self, text: impl std::fmt::Display) {
+        self.print_held();
         if !self.json && self.amount != Amount::Quiet {
             self.said.store(true, Ordering::Relaxed);
             let _ = writeln!(anstream::stderr(), "{text}");
@@ -138,8 +158,8 @@ impl Printer {
     }
 
     /// Writes text to standard error unchanged, without a line break.
-    #[allow(clippy::unused_self, reason = "only who holds the printer prints")]
     pub(crate) fn raw(&self, text: impl std::fmt::Display) {
+        self.print_held();
         let _ = write!(anstream::stderr(), "{text}");
     }
 
@@ -152,15 +172,32 @@ impl Printer {
         })
     }
 
-    /// Prints notices; with `--json` they are part of the result instead.
+    /// Prints notices before the next output or at the end of the command, errors first; with `--json` they are part of
+    /// the result instead. An error among them makes the command exit with 1.
     pub(crate) fn notices<'a>(&self, notices: impl IntoIterator<Item = &'a Notice>) {
+        let mut notices: Vec<_> = notices.into_iter().cloned().collect();
+        if self.is_relay {
+            notices.iter_mut().for_each(Notice::weaken);
+        }
+        if notices.iter().any(|notice| notice.severity == ProblemSeverity::Error) {
+            self.has_error.store(true, Ordering::Relaxed);
+        }
         if self.json {
             return;
         }
-        for notice in notices {
-            if self.amount == Amount::Quiet && notice.severity < ProblemSeverity::Error {
-                continue;
-            }
+        if self.amount == Amount::Quiet {
+            notices.retain(|notice| notice.severity == ProblemSeverity::Error);
+        }
+        notices.sort_by_key(|notice| std::cmp::Reverse(notice.severity));
+        self.held.lock().append(&mut notices);
+        if self.is_relay {
+            self.print_held();
+        }
+    }
+
+    /// Prints the notices that were held back.
+    pub(crate) fn print_held(&self) {
+        for notice in std::mem::take(&mut *self.held.lock()) {
             let style = match notice.severity {
                 ProblemSeverity::Error => RED,
                 ProblemSeverity::Warning => YELLOW,
@@ -178,9 +215,10 @@ impl Printer {
         }
     }
 
-    /// Prints a failure: message, causes, location, hint.
+    /// Prints a failure: message, causes, location, hint. It stands before the notices that were held back.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut out = anstream::stderr();
+        self.has_error.store(true, Ordering::Relaxed);
         if self.json {
             let text = format!("{:#}", json!({ "error": failure.to_json() }));
             let _ = writeln!(out, "{}", escaped(&text));
@@ -190,8 +228,9 @@ impl Printer {
             let _ = writeln!(out);
         }
         let _ = writeln!(out, "{RED}error{RED:#}: {}", failure.message());
+        let mark = if failure.is_list() { "-" } else { "caused by:" };
         for cause in failure.causes() {
-            let _ = writeln!(out, "  caused by: {}", cause.replace('\n', "\n    "));
+            let _ = writeln!(out, "  {mark} {}", cause.replace('\n', "\n    "));
         }
         if let Some(at) = failure.at() {
             let _ = writeln!(out, "  --> {}", self.places.location(at));
@@ -199,6 +238,7 @@ impl Printer {
         if let Some(hint) = failure.hint() {
             let _ = writeln!(out, "\n{CYAN}hint{CYAN:#}: {hint}");
         }
+        self.print_held();
     }
 }
 

@@ -1,9 +1,11 @@
-//! Yes/no questions of a command to the person at the terminal.
+//! Questions of a command to the person at the terminal: yes or no, and a line that is not shown.
 //!
-//! Used by `approve`, `import`, `install`, `edit` and `ask`. Without a terminal, callers do not ask. Questions of
+//! Used by `approve`, `secret`, `add`, `import`, `install`, `edit` and `ask`. Without a terminal, callers do not ask. Questions of
 //! servers are in `ask`.
 
 use std::io::{BufRead, IsTerminal};
+
+use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
 
 use crate::printer::{BOLD, Printer};
 
@@ -19,6 +21,42 @@ pub(crate) enum YesNo {
 /// Whether standard input and standard error are terminals, and the output is not JSON.
 pub(crate) fn is_possible(printer: &Printer) -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !printer.is_json()
+}
+
+/// Reads a line that the terminal does not show.
+pub(crate) fn read_hidden_line(printer: &Printer, question: &str) -> std::io::Result<String> {
+    printer.raw(format_args!("{BOLD}{question}{BOLD:#} "));
+    let hidden = HiddenInput::start()?;
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    drop(hidden);
+    printer.raw("\n");
+    read?;
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct HiddenInput {
+    before: Termios,
+}
+
+// === impl HiddenInput ===
+
+impl HiddenInput {
+    fn start() -> std::io::Result<Self> {
+        let before = termios::tcgetattr(std::io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_flags.remove(LocalFlags::ECHO);
+        termios::tcsetattr(std::io::stdin(), SetArg::TCSAFLUSH, &hidden)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no echo.
+        let _ = termios::tcsetattr(std::io::stdin(), SetArg::TCSANOW, &self.before);
+    }
 }
 
 /// Asks until the answer is valid; the end of input means stop. An empty line means `default`.

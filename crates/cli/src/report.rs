@@ -11,6 +11,7 @@ use switchboard_wire::{Error, Remedy, RemoteError, error_chain, sanitize};
 
 use crate::commands::token_failed;
 use crate::hint::{self, Subject};
+use crate::notice::Notice;
 
 /// The failure of a command.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Failure {
     kind: FailureKind,
     /// The class of remedy of a failed call, for machines.
     remedy: Option<Remedy>,
+    /// Whether `causes` is a list of what the message counts.
+    is_list: bool,
 }
 
 /// Exit codes that people and scripts rely on.
@@ -40,7 +43,15 @@ impl Failure {
     /// A failure with a message only.
     pub(crate) fn plain(kind: FailureKind, message: impl Into<String>) -> Self {
         let message = sanitize::sanitize_line(&message.into()).into_owned();
-        Self { message, causes: Vec::new(), at: None, hint: None, kind, remedy: None }
+        Self {
+            message,
+            causes: Vec::new(),
+            is_list: false,
+            at: None,
+            hint: None,
+            kind,
+            remedy: None,
+        }
     }
 
     /// A failure caused by an error of this program or the system.
@@ -136,6 +147,14 @@ impl Failure {
         self
     }
 
+    /// Adds what the message counts.
+    pub(crate) fn with_items(mut self, items: impl IntoIterator<Item = String>) -> Self {
+        let items = items.into_iter();
+        self.causes.extend(items.map(|item| sanitize::sanitize_line(&item).into_owned()));
+        self.is_list = true;
+        self
+    }
+
     /// Wraps the failure in another message; the old message becomes its first cause.
     pub(crate) fn with_context(mut self, message: impl Into<String>) -> Self {
         let above = Self::plain(self.kind, message).message;
@@ -155,12 +174,28 @@ impl Failure {
         parts.map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 
+    /// The failure as a warning, for a command that goes on.
+    pub(crate) fn to_warning(&self) -> Notice {
+        let parts = std::iter::once(&self.message).chain(&self.causes);
+        let message = parts.map(String::as_str).collect::<Vec<_>>().join(": ");
+        let notice = Notice::warning(message).with_location(self.at.clone());
+        match &self.hint {
+            Some(hint) => notice.with_hint(hint),
+            None => notice,
+        }
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
     pub(crate) fn causes(&self) -> &[String] {
         &self.causes
+    }
+
+    /// Whether the causes are a list of what the message counts.
+    pub(crate) fn is_list(&self) -> bool {
+        self.is_list
     }
 
     pub(crate) fn at(&self) -> Option<&SourceLocation> {
@@ -183,7 +218,7 @@ impl Failure {
     pub(crate) fn to_json(&self) -> Value {
         let mut error = json!({ "kind": self.kind.as_str(), "message": self.message });
         if !self.causes.is_empty() {
-            error["causes"] = json!(self.causes);
+            error[if self.is_list { "items" } else { "causes" }] = json!(self.causes);
         }
         if let Some(at) = &self.at {
             error["at"] = json!(at);
@@ -244,13 +279,13 @@ mod tests {
             (
                 HubError::UnknownServer { name: "x".into() },
                 Usage,
-                "no server is called `x`",
+                "there is no server `x`",
                 "`switchboard list`",
             ),
             (
                 HubError::IssuerUrl { url: "x".into() },
                 Usage,
-                "`x` is no URL that `--auth-issuer` can be",
+                "`x` is not a valid URL for `--auth-issuer`",
                 "https://login.example.com",
             ),
             (

@@ -52,7 +52,7 @@ pub(crate) fn served_text(desired: &Desired, asked: &ResolveOptions, view: &View
 /// A warning about an address that other machines reach without TLS.
 pub(crate) fn tls_notice(access: &AccessSetup, address: SocketAddr) -> Option<Notice> {
     access.is_open_to_eavesdroppers(address).then(|| {
-        Notice::warning("without TLS everybody on the way can read tokens and calls")
+        Notice::warning("without TLS, everyone on the network path can read tokens and calls")
             .with_hint("serve with `--tls-cert` and `--tls-key`, or behind a proxy that does")
     })
 }

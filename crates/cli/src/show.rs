@@ -13,6 +13,12 @@ use crate::printer::DIM;
 
 /// The longest line about a server.
 const MAX_LINE_CHARS: usize = 70;
+/// Programs that start another one, which their arguments name.
+const LAUNCHERS: [&str; 12] = [
+    "npx", "bunx", "uvx", "uv", "run", "pnpm", "dlx", "node", "python", "python3", "docker", "env",
+];
+/// The width of a table where there is no terminal.
+const TABLE_WIDTH: usize = 80;
 /// The shortest cut of a text, on the narrowest terminal.
 const MIN_TEXT_CHARS: usize = 16;
 /// A longer run of spaces is replaced by its count: it could push the rest of a command out of sight.
@@ -32,6 +38,65 @@ pub(crate) fn short_target(entry: &Value) -> String {
         nothing if nothing.is_empty() => "-".to_owned(),
         target => shorten(&target, MAX_LINE_CHARS),
     }
+}
+
+/// What tells an entry from others in `width` columns: a command without the program that starts it, a URL without
+/// its scheme, if the whole does not fit.
+pub(crate) fn distinctive_target(entry: &Value, width: usize) -> String {
+    let whole = target(entry);
+    if whole.is_empty() {
+        return "-".to_owned();
+    }
+    if whole.chars().count() <= width {
+        return whole;
+    }
+    let words: Vec<_> = whole.split(' ').collect();
+    let is_launcher = |word: &&&str| {
+        let program = word.rsplit('/').next().unwrap_or(word);
+        LAUNCHERS.contains(&program) || word.starts_with('-')
+    };
+    let launchers = words[..words.len() - 1].iter().take_while(is_launcher).count();
+    // A word that begins with `-` is a flag of a launcher only behind one.
+    let rest = if words[0].starts_with('-') { whole } else { words[launchers..].join(" ") };
+    let rest = rest.split_once("://").map_or(&*rest, |(_, address)| address);
+    let is_one_word = !rest.contains([' ', '?']);
+    let excess = rest.chars().count().saturating_sub(width);
+    match excess {
+        0 => rest.to_owned(),
+        // The end of a path or of a package says more than its beginning.
+        _ if is_one_word && rest.starts_with(['/', '@']) => {
+            let end: String = rest.chars().skip(excess + 1).collect();
+            format!("…{end}")
+        }
+        _ => shorten(rest, width.saturating_sub(1)),
+    }
+}
+
+/// Text in lines that fit the terminal behind `indent` columns; one line where standard output is no terminal.
+pub(crate) fn wrap_to_terminal(text: &str, indent: usize) -> Vec<String> {
+    match width() {
+        Some(width) => wrap(text, width.saturating_sub(indent).max(MIN_TEXT_CHARS)),
+        None => vec![text.to_owned()],
+    }
+}
+
+/// Text in lines of at most `width` columns, broken at spaces, but not inside backquotes: a command in them is copied.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut is_quoted = false;
+    for (index, word) in text.split(' ').enumerate() {
+        let joins = is_quoted;
+        is_quoted ^= word.matches('`').count() % 2 == 1;
+        let Some(line) = lines.last_mut() else { continue };
+        let fits = line.chars().count() + 1 + word.chars().count() <= width;
+        if index == 0 || joins || fits {
+            line.push_str(if index == 0 { "" } else { " " });
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 /// The transport of an entry.
@@ -130,6 +195,11 @@ fn width() -> Option<usize> {
     let (terminal_size::Width(width), _) = terminal_size::terminal_size_of(std::io::stdout())?;
     // A terminal that does not know its size reports zero.
     (width > 0).then_some(usize::from(width))
+}
+
+/// The width of a table: that of the terminal on standard output, else 80 columns.
+pub(crate) fn table_width() -> usize {
+    width().map_or(TABLE_WIDTH, |width| width.max(TABLE_WIDTH))
 }
 
 /// A number with commas between thousands.
@@ -247,6 +317,38 @@ mod tests {
             block(&value),
             "{\n  \"a\": [\n    \"x\\[20 spaces]\\r\\u202e\\u00a0y\"\n  ]\n}"
         );
+    }
+
+    #[test]
+    fn a_long_target_keeps_what_tells_it_apart() {
+        let check = |words: &str, width, shown: &str| {
+            let entry = match words.split_once(' ') {
+                _ if words.contains("://") => serde_json::json!({ "url": words }),
+                Some((command, rest)) => {
+                    let args: Vec<_> = rest.split(' ').collect();
+                    serde_json::json!({ "command": command, "args": args })
+                }
+                None => serde_json::json!({ "command": words }),
+            };
+            let found = distinctive_target(&entry, width);
+            assert_eq!(found, shown);
+            assert!(found.chars().count() <= width, "{found}");
+        };
+        check("npx -y server", 20, "npx -y server");
+        check("npx -y server", 12, "server");
+        check("npx -y @modelcontextprotocol/server-github", 20, "…tocol/server-github");
+        check("npx -y server --port 8000", 20, "server --port 8000");
+        check("/usr/bin/env node /srv/deep/inside/server.js", 14, "…ide/server.js");
+        check("https://example.com/mcp", 15, "example.com/mcp");
+        check("https://example.com/mcp/more", 15, "example.com/mc…");
+        check("program-without-launcher --flag", 10, "program-w…");
+    }
+
+    #[test]
+    fn a_command_is_not_broken_over_lines() {
+        let lines = wrap("sign in with `switchboard login web` and try again", 20);
+        assert_eq!(lines, ["sign in with", "`switchboard login web`", "and try again"]);
+        assert_eq!(wrap("", 20), [""]);
     }
 
     #[test]

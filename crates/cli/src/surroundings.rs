@@ -14,12 +14,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_config::{
-    ConfigWorkspace, Desired, DynamicConfig, EnvironmentVariables, HostContext, Platform,
-    ResolveOptions,
+    ConfigWorkspace, Desired, DynamicConfig, EnvironmentVariables, HostContext, Limits, Platform,
+    ResolveOptions, read_limits,
 };
 use switchboard_core::ide;
 
-use switchboard_auth::{FileSignInStore, Keychain, NoKeychain, SystemKeychain};
+use switchboard_auth::{
+    FileSignInStore, HostSecrets, Keychain, NoKeychain, SecretStore, SystemKeychain,
+};
 use switchboard_hub::{ProgramContext, process_guard};
 use switchboard_sources::{
     ResolvedConfig, SourceProblem, SourcesOptions, resolve_with_cached_catalog,
@@ -30,6 +32,7 @@ use crate::args::Global;
 use crate::notice::Notice;
 use crate::path_display::PathDisplay;
 use crate::report::Failure;
+use crate::version::VERSION;
 
 /// How long a command waits for the connector catalog before it uses the cached copy.
 const CATALOGUE_DEADLINE: Duration = Duration::from_secs(10);
@@ -55,7 +58,7 @@ pub(crate) struct Caller {
 const SESSION_BUS: &str = "DBUS_SESSION_BUS_ADDRESS";
 
 impl Caller {
-    /// With the last copy of the organisation's catalogue.
+    /// With the last copy of the organisation's catalog.
     pub(crate) fn new(global: &Global) -> Result<Self, Failure> {
         let (surroundings, asked) = inputs(global)?;
         let config = resolve_with_cached_catalog(&surroundings, &asked);
@@ -119,12 +122,13 @@ impl Caller {
 
     /// The store of sign-ins.
     pub(crate) fn sign_ins(&self) -> Arc<FileSignInStore> {
-        let keychain: Arc<dyn Keychain> = match (Platform::current(), self.variable(SESSION_BUS)) {
-            // Without a session bus there is no keychain, and looking for one would start a bus.
-            (Platform::Linux, None) => Arc::new(NoKeychain),
-            _ => Arc::new(SystemKeychain),
-        };
-        Arc::new(FileSignInStore::new(self.surroundings.state_dir.join("sign-ins"), keychain))
+        let keychain = keychain(&self.surroundings);
+        Arc::new(FileSignInStore::new(sign_ins_folder(&self.surroundings), keychain))
+    }
+
+    /// The store of secrets.
+    pub(crate) fn secret_store(&self) -> SecretStore {
+        secret_store(&self.surroundings)
     }
 
     /// The command's folders, configuration, variables and credentials, for an engine or a hub.
@@ -136,15 +140,36 @@ impl Caller {
             connector_credentials: self.catalogue.clone(),
             sign_ins: self.sign_ins(),
             program: program(),
-            version: env!("CARGO_PKG_VERSION"),
+            version: VERSION,
         }
     }
 
     /// The value of a variable, if it is not blank.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
-        let value = self.surroundings.env.get(name)?;
-        (!value.trim().is_empty()).then_some(value)
+        variable(&self.surroundings, name)
     }
+}
+
+fn variable<'a>(surroundings: &'a HostContext, name: &str) -> Option<&'a str> {
+    let value = surroundings.env.get(name)?;
+    (!value.trim().is_empty()).then_some(value)
+}
+
+fn keychain(surroundings: &HostContext) -> Arc<dyn Keychain> {
+    match (Platform::current(), variable(surroundings, SESSION_BUS)) {
+        // Without a session bus there is no keychain, and looking for one would start a bus.
+        (Platform::Linux, None) => Arc::new(NoKeychain),
+        _ => Arc::new(SystemKeychain),
+    }
+}
+
+fn sign_ins_folder(surroundings: &HostContext) -> PathBuf {
+    surroundings.state_dir.join("sign-ins")
+}
+
+fn secret_store(surroundings: &HostContext) -> SecretStore {
+    let sign_ins = sign_ins_folder(surroundings);
+    SecretStore::new(&surroundings.state_dir, &sign_ins, keychain(surroundings))
 }
 
 /// Whether a server of a hub started this program, directly or through scripts.
@@ -176,6 +201,11 @@ pub(crate) fn browsers() -> Vec<String> {
     named.chain([usual.to_owned()]).collect()
 }
 
+/// The current folder, if it exists.
+pub(crate) fn current_folder() -> Option<PathBuf> {
+    env::current_dir().ok()
+}
+
 /// The words of the command line.
 pub(crate) fn command_line_words() -> Vec<OsString> {
     env::args_os().collect()
@@ -183,7 +213,7 @@ pub(crate) fn command_line_words() -> Vec<OsString> {
 
 /// The folders that paths are shown relative to.
 pub(crate) fn places() -> PathDisplay {
-    PathDisplay::new(env::current_dir().ok(), env::home_dir())
+    PathDisplay::new(current_folder(), env::home_dir())
 }
 
 /// Returns the folder and environment of the command, and the configuration that its flags ask for.
@@ -201,6 +231,12 @@ fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     }
     surroundings.owner = Some(nix::unistd::geteuid().as_raw());
     surroundings.now = now();
+    surroundings.secrets = Arc::new(HostSecrets::new(
+        secret_store(&surroundings),
+        variables(),
+        surroundings.home.clone(),
+        process_guard()?,
+    ));
     let dynamic = global.mcp_config.iter();
     let asked = ResolveOptions {
         dynamic: dynamic.map(|argument| DynamicConfig::from_argument(argument, &cwd)).collect(),
@@ -208,6 +244,12 @@ fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
         ..ResolveOptions::default()
     };
     Ok((surroundings, asked))
+}
+
+/// The limits of the user's and the administrator's settings, for what is decided before there is a runtime; `None` where
+/// the command is about to fail.
+pub(crate) fn owned_limits(global: &Global) -> Option<Limits> {
+    inputs(global).ok().map(|(surroundings, _)| read_limits(&surroundings))
 }
 
 /// The environment as text. Variables that are not UTF-8 are left out: a configuration file could not refer to them.

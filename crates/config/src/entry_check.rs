@@ -6,9 +6,10 @@
 use serde_json::Value;
 
 use crate::entry::{self, Completeness, Entry};
-use crate::expand::{self, MissingVariable, VariableLookup};
+use crate::expand::{self, MissingReference, ReferenceKind, ReferenceLookup};
 use crate::host_context::EnvironmentVariables;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
+use crate::secret::secret_form_problem;
 use crate::source::{ConfigNode, SourceLocation, SourceOrigin, jsonc};
 
 /// The result of checking an entry.
@@ -16,9 +17,9 @@ use crate::source::{ConfigNode, SourceLocation, SourceOrigin, jsonc};
 pub struct EntryCheck {
     /// The entry, expanded as far as its variables have values; absent if it is not usable.
     pub entry: Option<Entry>,
-    /// The entry's problems, including missing variables.
+    /// The entry's problems, including missing variables. Secrets are not looked up.
     pub problems: Vec<ConfigProblem>,
-    /// Whether the entry could be started now.
+    /// Whether the entry names neither a variable without a value nor a secret.
     pub is_complete: bool,
 }
 
@@ -29,10 +30,17 @@ pub fn check_entry(
     at: &SourceLocation,
     env: &EnvironmentVariables,
 ) -> EntryCheck {
-    let mut problems = Vec::new();
-    let (entry, missing) = decode(name, &ConfigNode::from_json(entry, at), env, &mut problems);
+    let template = ConfigNode::from_json(entry, at);
+    let mut problems = Vec::from_iter(secret_form_problem(name, &template, at));
+    let is_formed = problems.is_empty();
+    let (entry, missing) = decode(name, &template, env, &mut problems);
+    let entry = entry.filter(|_| is_formed);
     let is_complete = missing.is_empty();
-    problems.extend(missing.iter().map(|missing| missing_variable_problem(name, missing)));
+    // Whether there is a project is known when the server starts, and so are secrets.
+    let variables = missing
+        .iter()
+        .filter(|missing| missing.kind == ReferenceKind::Variable && !missing.is_project());
+    problems.extend(variables.map(|missing| missing_variable_problem(name, missing)));
     EntryCheck { entry, problems, is_complete }
 }
 
@@ -45,16 +53,16 @@ pub fn parse_entry(origin: &SourceOrigin, text: &str) -> Result<Value, ConfigPro
 pub(crate) fn decode(
     name: &str,
     template: &ConfigNode,
-    variables: &dyn VariableLookup,
+    lookup: &dyn ReferenceLookup,
     problems: &mut Vec<ConfigProblem>,
-) -> (Option<Entry>, Vec<MissingVariable>) {
-    let (node, missing) = expand::expand_node(template, variables);
+) -> (Option<Entry>, Vec<MissingReference>) {
+    let (node, missing) = expand::expand_node(template, lookup);
     let completeness =
         if missing.is_empty() { Completeness::Complete } else { Completeness::Partial };
     (entry::decode_entry(name, &node, completeness, problems), missing)
 }
 
-/// Decodes an entry without expanding `${VAR}`.
+/// Decodes an entry without expanding any reference.
 pub(crate) fn decode_literally(
     name: &str,
     template: &ConfigNode,
@@ -63,8 +71,19 @@ pub(crate) fn decode_literally(
     entry::decode_entry(name, template, Completeness::Complete, problems)
 }
 
-pub(crate) fn missing_variable_problem(name: &str, missing: &MissingVariable) -> ConfigProblem {
-    let MissingVariable { field, variable, at } = missing;
+pub(crate) fn missing_variable_problem(name: &str, missing: &MissingReference) -> ConfigProblem {
+    let MissingReference { field, name: variable, at, .. } = missing;
+    if missing.is_project() {
+        let message = format!(
+            "server `{name}` needs a project for `${{{variable}}}` in `{field}`, and this folder is in none"
+        );
+        let hint =
+            "start the client in a project: a folder with `.git`, `.mcp.json` or `.switchboard`";
+        return ConfigProblem::warning(ConfigProblemKind::MissingVariable, message)
+            .at(at.clone())
+            .of_server(name)
+            .hint(ProblemHint::Other(hint.to_owned()));
+    }
     let message =
         format!("server `{name}` needs the variable `{variable}` in `{field}`, and it is not set");
     ConfigProblem::warning(ConfigProblemKind::MissingVariable, message)

@@ -61,6 +61,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file that a plan is about has changed since the plan was shown to a person.
+    #[error("{} has changed since the plan was made", path.display())]
+    PlanOutdated {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of the project is a link out of the project, where a project must not write.
     #[error("cannot change {}: it leads out of the project, to {}", path.display(), target.display())]
     LeadsOut {
@@ -104,7 +110,7 @@ pub enum Error {
         name: String,
     },
     /// The server is discovered, not configured: no file has an entry for it.
-    #[error("`{name}` is found, not configured: no file has an entry of it")]
+    #[error("`{name}` is not in a configuration file: Switchboard found it on this machine")]
     NotConfigured {
         /// The name.
         name: String,
@@ -122,6 +128,28 @@ pub enum Error {
     ReadOnly {
         /// The scope.
         scope: Scope,
+    },
+    /// A permission rule is not usable.
+    #[error("the rule `{rule}` is not usable: {why}")]
+    Rule {
+        /// The rule.
+        rule: String,
+        /// The mistake in it.
+        why: String,
+    },
+    /// The file has no such permission rule.
+    #[error("{} has no rule `{rule}` there", path.display())]
+    NoRule {
+        /// The rule.
+        rule: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The secret store could not be read or changed. The text contains no value.
+    #[error("cannot use the secret store")]
+    SecretStore {
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The administrator's servers are exclusive.
     #[error("servers are managed by the administrator of this machine")]

@@ -1,11 +1,13 @@
-//! The context of a caller: environment, folders, user and time, given as values.
+//! The context of a caller: environment, folders, user, time and secrets, given as values.
 //!
 //! Used by every function of this crate that would otherwise ask its process. It does not read the process's
 //! own environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::secret::{NoSecrets, SecretLookup};
 use crate::source::{FileOwnership, SourceOrigin};
 
 /// The environment of one caller.
@@ -31,6 +33,8 @@ pub struct HostContext {
     pub owner: Option<u32>,
     /// Seconds since 1970, written into approvals.
     pub now: u64,
+    /// The values of secrets, which are asked for only when a server is about to be ready.
+    pub secrets: Arc<dyn SecretLookup>,
 }
 
 /// The platform whose conventions for folders apply.
@@ -121,6 +125,7 @@ impl HostContext {
             managed_dir: managed_folder(platform).into(),
             owner: None,
             now: 0,
+            secrets: Arc::new(NoSecrets),
             env,
             cwd,
             home,

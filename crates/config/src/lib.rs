@@ -39,17 +39,22 @@ mod host_context;
 pub mod import;
 pub mod install;
 mod load;
+mod nearest_name;
+mod permission_cases;
 mod policy;
 pub mod private_file;
 mod problem;
 pub mod redact;
 mod resolve;
+mod rule_edit;
 pub mod schema;
 mod scope;
 mod search_path;
+pub mod secret;
 pub mod server_name;
 mod settings;
 pub mod settings_reference;
+pub mod setup;
 mod source;
 mod url_security;
 mod workspace;
@@ -59,11 +64,15 @@ pub use approval::{
     ApprovalChange, ApprovalItem, ApprovalItemKind, ApprovalStore, Approvals, ItemVerdict,
     RedactedChange, diff_contents,
 };
-pub use baseline_env::{baseline_environment, baseline_value, has_proxy_credentials};
+pub use baseline_env::{
+    BaselineGroup, BaselineVariable, OFTEN_NEEDED_VARIABLES, baseline_environment, baseline_groups,
+    baseline_value, baseline_variable,
+};
 pub use command_line::{command_line, quote_arguments};
 pub use entry::{
-    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, ServerSignature, Share, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, EntryCredential, Grant, Ide, InheritEnv, OAuth, ProtocolEra,
+    QuestionSettings, Remote, ServerSignature, Share, SignInOwner, StartPolicy, Stdio, Tls,
+    ToolFilter, Transport,
 };
 pub use entry_check::{EntryCheck, check_entry, parse_entry};
 pub use error::Error;
@@ -71,6 +80,8 @@ pub use host_context::{
     DynamicConfig, EnvironmentVariables, FetchedConnectors, HostContext, Platform, ResolveOptions,
 };
 pub use load::project_root;
+pub use nearest_name::nearest_name;
+pub use permission_cases::{CallVerdict, PermissionCase, read_permission_cases};
 pub use policy::{
     AdmittedEntry, InvalidUrlPattern, Policy, PolicyDenial, ServerRule, UrlPattern, glob_matches,
 };
@@ -79,14 +90,17 @@ pub use resolve::{
     BUILTIN_SERVER, ClassifierCommand, Desired, DesiredServer, DiscoveredServer, EDITOR_SERVER,
     EffectiveSettings, Hook, NotReadyReason, PLUGINS_SERVER, PermissionRule, PermissionRules,
     SecretVisibility, ServerReadiness, ShadowedEntry, UndecidedItem, native_plugin_paths,
-    resolve_desired,
+    read_limits, resolve_desired,
 };
+pub use rule_edit::RuleList;
 pub use scope::{Scope, UnknownScope};
 pub use search_path::{SearchPath, SkipReason, restricted_path};
 pub use settings::{
-    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, InvalidPermissionRule,
-    Limits, Mode, Permissions, PluginSettings, PluginTerms, ServerEntries, Settings, ToolPattern,
+    ArgumentCondition, ArgumentPointer, ConditionalRule, ConnectorSource, HookCommand, HookEvent,
+    HookGroup, IdentityProvider, InvalidArgumentPointer, InvalidPermissionRule, Limits, Mode,
+    Permissions, PluginSettings, PluginTerms, RuleAudience, ServerEntries, Settings, ToolPattern,
+    WrittenRule,
 };
 pub use source::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation, SourceOrigin};
 pub use url_security::is_encrypted_or_local;
-pub use workspace::{ConfigWorkspace, OnExistingEntry, ServerSwitch};
+pub use workspace::{ConfigWorkspace, ConfiguredEntry, OnExistingEntry, ServerSwitch};

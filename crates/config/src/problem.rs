@@ -52,6 +52,8 @@ pub enum ConfigProblemKind {
     UrlWithoutType,
     /// A variable has no value and no default.
     MissingVariable,
+    /// A secret has no value.
+    MissingSecret,
     /// The setting has no effect in this scope.
     NotHonoured,
     /// An administrator's file is unreadable, so nothing is started.
@@ -80,6 +82,8 @@ pub enum ConfigProblemKind {
 pub enum ProblemHint {
     /// Set an environment variable, or give it a default.
     SetVariable(String),
+    /// Store a secret.
+    SetSecret(String),
     /// Review the server and approve it.
     Approve(String),
     /// Correct the entry of this server.
@@ -103,6 +107,9 @@ impl fmt::Display for ProblemHint {
         match self {
             Self::SetVariable(name) => {
                 write!(f, "set `{name}`, or give it a default with `${{{name}:-default}}`")
+            }
+            Self::SetSecret(name) => {
+                write!(f, "run `{}`", command_line("secret", ["set", name]))
             }
             Self::Approve(name) => {
                 write!(f, "look at it and run `{}`", command_line("approve", [name]))

@@ -95,13 +95,15 @@ fn redact_secret_text(text: &str) -> String {
                 shown.push_str(REDACTED);
                 shown.push('}');
             }
-            TemplatePiece::Reference { written, .. } => shown.push_str(written),
+            TemplatePiece::Reference { written, .. } | TemplatePiece::Secret { written, .. } => {
+                shown.push_str(written);
+            }
         }
     }
     shown
 }
 
-fn split_scheme(text: &str) -> (&str, &str) {
+pub(crate) fn split_scheme(text: &str) -> (&str, &str) {
     let schemes = ["Bearer ", "Basic ", "Token ", "bearer ", "basic ", "token "];
     let length =
         schemes.iter().find(|scheme| text.starts_with(**scheme)).map_or(0, |word| word.len());
@@ -207,10 +209,24 @@ fn redact_url(text: &str, authority: usize) -> String {
     };
     let (authority, tail) = rest.split_at(authority_end);
     let authority = match authority.rfind('@') {
-        Some(at) => format!("{}{}", redact_secret_text(&authority[..at]), &authority[at..]),
+        Some(at) => format!("{}{}", redact_user(&authority[..at]), &authority[at..]),
         None => authority.to_owned(),
     };
     format!("{head}{authority}{}", redact_query(tail))
+}
+
+/// Redacts `user:password`. A user is shown beside a password that is a reference.
+fn redact_user(text: &str) -> String {
+    let is_reference =
+        |password: &str| !password.is_empty() && redact_secret_text(password) == password;
+    match text.split_once(':') {
+        Some((user, password))
+            if is_reference(password) && !user.contains("${") && !is_token(user) =>
+        {
+            text.to_owned()
+        }
+        _ => redact_secret_text(text),
+    }
 }
 
 fn redact_query(tail: &str) -> String {
@@ -234,7 +250,7 @@ fn redact_parameter(parameter: &str) -> String {
     }
 }
 
-fn is_secret_name(name: &str) -> bool {
+pub(crate) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = [
         "token",

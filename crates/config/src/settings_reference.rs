@@ -19,13 +19,20 @@ struct ReferenceSection {
     lead: &'static str,
 }
 
-const SECTIONS: [ReferenceSection; 18] = [
+const SECTIONS: [ReferenceSection; 21] = [
     ReferenceSection { title: "A settings file", of: "", lead: "" },
     ReferenceSection {
         title: "`permissions`",
         of: "Permissions",
         lead: "Rules are described in [permissions](../features/permissions.md). A project's own count once you agreed to them; what it denies and asks about counts at once.",
     },
+    ReferenceSection {
+        title: "A rule of `permissions` with conditions",
+        of: "ConditionalRule",
+        lead: "In the settings of a user and an administrator; a project's files may deny and ask with conditions, not allow. See [conditions](../features/permissions.md#conditions).",
+    },
+    ReferenceSection { title: "`for` of a rule", of: "RuleAudience", lead: "" },
+    ReferenceSection { title: "`when` of a rule", of: "ArgumentCondition", lead: "" },
     ReferenceSection {
         title: "`hooks.EVENT[]`",
         of: "HookGroup",
@@ -54,7 +61,7 @@ const SECTIONS: [ReferenceSection; 18] = [
     ReferenceSection {
         title: "An entry of `mcpServers`",
         of: "Entry",
-        lead: "In settings files and in `.mcp.json`. `type` says how the server is reached: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` stand for variables of your environment.",
+        lead: "In settings files and in `.mcp.json`. `type` says how the server is reached: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` stand for variables of your environment, `${workspaceFolder}` for the root of the project that the client works in.",
     },
     ReferenceSection { title: "An entry of type `stdio`", of: "Stdio", lead: "" },
     ReferenceSection {
@@ -88,10 +95,12 @@ const DEFAULTS: &[(&str, &str)] = &[
     (".allowManagedMcpServersOnly", "`false`"),
     (".connectors", "none"),
     (".xaaIdp", "none"),
+    (".secretProviders", "none"),
     (".nativePlugins", "none"),
     (".inherit", "none"),
     (".ideTools", "`getDiagnostics`, `executeCode`"),
     (".questions", "none"),
+    (".start", "`lazy`"),
     (".checkArguments", "`false`"),
     (".limits", "none"),
     (".plugins", "none"),
@@ -100,6 +109,13 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Permissions.ask", "none"),
     ("Permissions.defaultMode", "`default`; `client` for clients of the gateway"),
     ("Permissions.classifier", "none"),
+    ("ConditionalRule.rule", "needed"),
+    ("ConditionalRule.for", "everyone"),
+    ("ConditionalRule.when", "all calls"),
+    ("RuleAudience.group", "any"),
+    ("RuleAudience.principal", "any"),
+    ("ArgumentCondition.argument", "needed"),
+    ("ArgumentCondition.matches", "needed"),
     ("HookGroup.matcher", "all"),
     ("HookGroup.hooks", "none"),
     ("HookCommand.type", "`command`"),
@@ -126,10 +142,12 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Limits.connections", "1024"),
     ("Limits.sessionIdleMs", "1800000"),
     ("Limits.hubIdleMs", "600000"),
+    ("Limits.serverIdleMs", "600000"),
     ("Limits.spillBytes", "1073741824"),
     ("Limits.spillDays", "7"),
     ("Limits.imagePixels", "1568"),
     ("Limits.imageBytes", "5000000"),
+    ("Limits.threads", "half the processors, 1 to 8"),
     ("PluginSettings.pool", "1"),
     ("PluginSettings.deadlineMs", "300000"),
     ("PluginSettings.memoryBytes", "1073741824"),
@@ -148,8 +166,10 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Entry.tools", "all"),
     ("Entry.share", "`auto`"),
     ("Entry.sharePrincipals", "`false`"),
+    ("Entry.signIn", "`own`"),
     ("Entry.era", "found out, and for each client its own where the server has both"),
     ("Entry.questions", "as the settings say"),
+    ("Entry.start", "as the settings say"),
     ("QuestionSettings.elicitation", "`client`"),
     ("Stdio.command", "needed"),
     ("Stdio.args", "none"),
@@ -201,10 +221,11 @@ Made from the types that the program reads. A [schema](../../crates/config/schem
 | `project` | `.switchboard/settings.json`, and `.mcp.json` for servers |
 | `local` | `.switchboard/settings.local.json` |
 | `dynamic` | what `--mcp-config` names, for one run |
-| `enterprise` | the administrator's `managed-settings.json` |
+| `enterprise` | the administrator's `managed-settings.json`, `managed-settings.d/*.json` and [`managed-mcp.json`](files.md#managed-mcpjson) |
 
-Comments and trailing commas are fine. Of two scopes the later one in this list wins, lists are joined, and what a project's own files permit counts once
-you [agreed to it](../features/approval.md). A member that has no effect where it stands is mentioned by `switchboard doctor`.
+These five of the nine [scopes](../features/scopes.md) have settings. Comments and trailing commas are fine. Of two scopes the later one in this list wins, and
+lists are joined. What a project's own files permit counts once you [agreed to it](../features/approval.md). `switchboard doctor` names a member
+that has no effect where it stands.
 ";
 
 /// Renders the page.
@@ -319,6 +340,7 @@ fn plural(kind: &str) -> String {
     match kind {
         "text" => "texts".to_owned(),
         "object, below" => "objects, below".to_owned(),
+        "text or object, below" => "texts or objects, below".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -352,9 +374,12 @@ mod tests {
     }
 
     /// The reader's name of each type in messages.
-    const CALLED: [(&str, &[&str]); 18] = [
+    const CALLED: [(&str, &[&str]); 21] = [
         ("file", &[""]),
         ("`permissions` of file", &["Permissions"]),
+        ("a rule", &["ConditionalRule"]),
+        ("`for` of a rule", &["RuleAudience"]),
+        ("`when` of a rule", &["ArgumentCondition"]),
         ("a hook", &["HookGroup", "HookCommand"]),
         ("`connectors` of file", &["ConnectorSource"]),
         ("`xaaIdp` of file", &["IdentityProvider"]),
@@ -373,7 +398,8 @@ mod tests {
         ("`mcpServers` of file", &[]),
     ];
 
-    const FILE: &str = r#"{ "permissions": {}, "hooks": { "PreToolUse": [{ "hooks": [{ "command": "x" }] }] },
+    const FILE: &str = r#"{ "permissions": { "deny": [{ "rule": "mcp__a", "for": { "group": "x" }, "when": { "argument": "/x", "matches": "x" } }] },
+        "hooks": { "PreToolUse": [{ "hooks": [{ "command": "x" }] }] },
         "connectors": { "url": "x" }, "xaaIdp": { "issuer": "x", "clientId": "x" }, "questions": {}, "limits": {},
         "plugins": { "each": { "x": {} } } }"#;
     const ENTRIES: [(&str, &str); 3] = [

@@ -1,22 +1,19 @@
 //! The operations of the commands on configuration files: add, remove, switch, approve, import.
 //!
-//! Used by `cli`, `hub::admin::files` and `sources::workspace`. It does not print and does not start servers.
+//! Used by `cli`, `hub::admin::files`, `rule_edit` and `sources::workspace`. It does not print and does not start servers.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::approval::{ApprovalItem, ApprovalStore};
+use crate::approval::{ApprovalItem, ApprovalStore, ItemVerdict};
 use crate::edit::{self, EditError, FilePrivacy, update_file};
-use crate::entry::{Entry, ServerSignature};
 use crate::entry_check::check_entry;
 use crate::error::Error;
 use crate::host_context::{HostContext, ResolveOptions};
-use crate::import::{self, ClientApp, ImportPlan};
+use crate::import::{self, ClientApp, ClientFileOwner, ClientServers, ImportPlan, ImportTarget};
 use crate::load::{self, EntryCandidate, server_item};
-use crate::resolve::{
-    self, BUILTIN_SERVER, Desired, DesiredServer, EDITOR_SERVER, PLUGINS_SERVER, setting_item,
-};
+use crate::resolve::{self, BUILTIN_SERVER, Desired, EDITOR_SERVER, PLUGINS_SERVER, setting_item};
 use crate::scope::Scope;
 use crate::server_name;
 use crate::settings::IdentityProvider;
@@ -31,6 +28,19 @@ pub struct ConfigWorkspace {
     surroundings: HostContext,
     asked: ResolveOptions,
     root: PathBuf,
+}
+
+/// An entry of a configuration file that no person rejected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfiguredEntry {
+    /// The name of its server.
+    pub name: String,
+    /// Its scope.
+    pub scope: Scope,
+    /// The folder in which its process starts.
+    pub start_folder: PathBuf,
+    /// The entry as written.
+    pub entry: Value,
 }
 
 /// Whether an entry may replace one with its name.
@@ -58,6 +68,11 @@ impl ConfigWorkspace {
         Self { surroundings, asked, root }
     }
 
+    /// The caller's folders and environment.
+    pub fn host(&self) -> &HostContext {
+        &self.surroundings
+    }
+
     /// The project root.
     pub fn root(&self) -> &Path {
         &self.root
@@ -66,6 +81,25 @@ impl ConfigWorkspace {
     /// Reads everything and decides which servers are desired.
     pub fn desired(&self) -> Desired {
         resolve::resolve_desired(&self.surroundings, &self.asked)
+    }
+
+    /// The entries of all files, those among them that another entry shadows, without those that a person rejected.
+    pub fn configured_entries(&self) -> Vec<ConfiguredEntry> {
+        // A record that cannot be read rejects nothing.
+        let approvals = self.store().load().unwrap_or_default();
+        let is_rejected =
+            |item: &ApprovalItem| matches!(approvals.verdict(item), ItemVerdict::Rejected);
+        let loaded = load::load_scopes(&self.surroundings, &self.asked);
+        let candidates = loaded.candidates.into_iter();
+        let entries =
+            candidates.filter(|candidate| !candidate.item.as_ref().is_some_and(is_rejected));
+        let entries = entries.map(|candidate| ConfiguredEntry {
+            name: candidate.name,
+            scope: candidate.scope,
+            start_folder: candidate.start_folder,
+            entry: candidate.node.to_json(),
+        });
+        entries.collect()
     }
 
     /// The file that a scope's servers are written to.
@@ -241,26 +275,44 @@ impl ConfigWorkspace {
         Ok(removed.then_some(path))
     }
 
-    /// Plans the import of another client's servers; [`ConfigWorkspace::add`] carries it out.
-    pub fn plan_import(&self, client: ClientApp) -> ImportPlan {
-        let read = import::read_user_files(client, &self.surroundings, &self.root);
-        let desired = self.desired();
-        let mut known = desired.signatures();
-        // A variable may have no value now, but a server that was imported before exists all the same.
-        for server in &desired.servers {
-            if let Some(entry) = self.decode_template(server) {
-                known
-                    .entry(server.name.clone())
-                    .or_insert_with(|| ServerSignature::of_entry(&entry));
-            }
+    /// Reads the servers of other clients' files. Of servers that belong to one project, only those of this
+    /// project are returned.
+    pub fn read_client_files(
+        &self,
+        clients: &[ClientApp],
+        owner: ClientFileOwner,
+    ) -> ClientServers {
+        let mut read = ClientServers::default();
+        for client in clients {
+            read.append(match owner {
+                ClientFileOwner::User => {
+                    import::read_user_files(*client, &self.surroundings, &self.root)
+                }
+                ClientFileOwner::Project => {
+                    import::read_project_files(*client, &self.surroundings, &self.root)
+                }
+            });
         }
-        import::plan_import(read, &known, &self.surroundings.env)
+        read
     }
 
-    /// The entry of a server, expanded as far as its variables have values.
-    fn decode_template(&self, server: &DesiredServer) -> Option<Entry> {
-        let template = server.template.to_json();
-        check_entry(&server.name, &template, &server.at, &self.surroundings.env).entry
+    /// Plans the import of other clients' servers; [`ConfigWorkspace::add`] carries it out. Without a scope,
+    /// servers of a project go to the local scope, others to the user's.
+    pub fn plan_import(&self, read: ClientServers, scope: Option<Scope>) -> ImportPlan {
+        // A record that cannot be read approves nothing.
+        let approvals = self.store().load().unwrap_or_default();
+        let desired = self.desired();
+        let existing = import::existing_servers(&self.surroundings, &desired, &approvals);
+        import::plan_import(
+            read,
+            &ImportTarget {
+                surroundings: &self.surroundings,
+                root: &self.root,
+                scope,
+                existing: &existing,
+                secret_providers: &desired.settings.secret_providers,
+            },
+        )
     }
 
     /// Records that a person approved these items.
@@ -297,7 +349,7 @@ impl ConfigWorkspace {
         }
     }
 
-    fn check_policy(&self, name: &str, entry: &Value, path: &Path) -> Result<(), Error> {
+    pub(crate) fn check_policy(&self, name: &str, entry: &Value, path: &Path) -> Result<(), Error> {
         let desired = self.desired();
         if desired.exclusive {
             return Err(Error::Managed {
@@ -318,7 +370,7 @@ impl ConfigWorkspace {
     }
 
     /// Changes a file; returns `false` if `change` refused.
-    fn change_file(
+    pub(crate) fn change_file(
         &self,
         scope: Scope,
         path: &Path,
@@ -386,7 +438,11 @@ impl ConfigWorkspace {
     }
 
     /// Approves the items that a command has written, and nothing else in that file.
-    fn approve_written(&self, scope: Scope, items: &[ApprovalItem]) -> Result<(), Error> {
+    pub(crate) fn approve_written(
+        &self,
+        scope: Scope,
+        items: &[ApprovalItem],
+    ) -> Result<(), Error> {
         if scope.is_trusted() { Ok(()) } else { self.approve(items) }
     }
 

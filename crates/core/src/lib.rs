@@ -85,11 +85,14 @@ pub mod hooks;
 pub mod ide;
 pub mod logs;
 pub mod permission;
+pub mod principal;
 pub mod problem;
 pub mod remote;
 pub mod results;
 pub mod schema;
 pub mod sealing;
+pub mod skills;
+pub mod traffic;
 
 pub use dispatch::{CallError, CallEvent, CallOutcome, Request, RunningCall};
 pub use engine::{

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 pub use switchboard_core::engine::SessionClients;
+use switchboard_core::principal::Principal;
 use switchboard_wire::server::{ChangeBroadcaster, ServerHandler};
 
 /// Opens views for clients.
@@ -25,7 +26,7 @@ pub trait ViewProvider: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewRequest {
     /// The principal that the client acts for.
-    pub principal: String,
+    pub principal: Principal,
     /// The name of the client's session: a legacy session or a connection. Modern HTTP has no sessions; there the
     /// name stands for the principal and the endpoint.
     pub session: String,

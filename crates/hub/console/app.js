@@ -1,96 +1,182 @@
-/** The page: comes in with its invitation, shows one view, keeps it current. */
+/** The page: comes in with its invitation, shows what the address names, keeps it current. */
 
-import { view as activity } from './activity.js';
 import { enter } from './api.js';
-import { view as catalog } from './catalog.js';
-import { calmly, h, wrong } from './dom.js';
+import { find as findCall, openCall } from './call.js';
+import { view as calls } from './calls.js';
+import { opener, view as catalog } from './catalog.js';
+import { view as clients } from './clients.js';
+import { button, calmly, h, wrong } from './dom.js';
+import { listen, showKeys } from './keys.js';
 import { notifySwitch } from './notify.js';
+import { view as overview } from './overview.js';
+import { view as permissions } from './permissions.js';
 import { count, view as problems } from './problems.js';
-import { view as queue } from './questions.js';
+import { view as questions } from './questions.js';
+import { followed, leave, route, to } from './route.js';
+import { openServer } from './server.js';
 import { view as servers } from './servers.js';
 import { choose, follow, known, start } from './store.js';
 
-/** Each with what its badge counts, and the topics that change it. */
+/** Each with its key after `g`, what its badge counts, the topics that change it, and what opens one of its items. */
 const VIEWS = {
-  servers: { title: 'Servers', make: servers, topics: ['servers'] },
-  tools: { title: 'Tools', make: catalog('tools'), topics: ['catalog'] },
-  prompts: { title: 'Prompts', make: catalog('prompts'), topics: ['catalog'] },
-  resources: { title: 'Resources', make: catalog('resources'), topics: ['catalog'] },
-  queue: { title: 'Queue', make: queue, topics: ['questions'], badge: () => known.questions.size },
-  activity: { title: 'Activity', make: activity, topics: ['calls'] },
-  problems: { title: 'Problems', make: problems, topics: ['servers'], badge: count },
+  overview: { title: 'Overview', key: 'o', make: overview, topics: ['servers', 'calls', 'questions', 'traffic'] },
+  clients: { title: 'Clients', key: 'c', group: 'Connections', make: clients, topics: ['servers', 'clients', 'traffic'] },
+  servers: { title: 'Servers', key: 's', make: servers, topics: ['servers', 'traffic'], open: (name, part) => known.servers.some((each) => each.name === name) && openServer(name, part) },
+  tools: { title: 'Tools', key: 't', group: 'Offered by servers', make: catalog('tools'), topics: ['catalog', 'traffic'], open: opener('tools') },
+  prompts: { title: 'Prompts', key: 'p', make: catalog('prompts'), topics: ['catalog'], open: opener('prompts') },
+  resources: { title: 'Resources', key: 'r', make: catalog('resources'), topics: ['catalog'], open: opener('resources') },
+  calls: { title: 'Calls', key: 'l', group: 'Activity', make: calls, topics: ['calls'], open: (key) => findCall(key) && openCall(key) },
+  permissions: { title: 'Permissions', key: 'm', make: permissions, topics: ['questions', 'rules'] },
+  questions: { title: 'Questions', key: 'q', make: questions, topics: ['questions'], badge: () => known.questions.size },
+  problems: { title: 'Problems', key: 'x', make: problems, topics: ['servers'], badge: count },
 };
 
-const LINKS = { open: 'live', opening: 'connecting…', lost: 'connection lost; trying again…', refused: 'not let in' };
+const LINKS = { open: 'live', opening: 'connecting…', lost: 'connection lost', ended: 'hub ended', refused: 'not signed in' };
+const BANNERS = {
+  lost: 'The connection to the hub is lost. This page tries again by itself; until then it shows the past.',
+  ended: 'The hub has ended. Run `switchboard console` to start it; this page then goes on by itself.',
+};
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const select = /** @type {HTMLSelectElement} */ (document.getElementById('workspace'));
+const menu = /** @type {HTMLElement} */ (document.getElementById('menu'));
 const badges = {};
 
-document.getElementById('views')?.append(...Object.entries(VIEWS).map(([name, { title }]) => {
+document.getElementById('views')?.append(...Object.entries(VIEWS).flatMap(([name, { title, group }]) => {
   badges[name] = h('span', { className: 'badge' });
-  return h('a', { href: `#/${name}` }, title, ' ', badges[name]);
+  return [group && h('h2', {}, group), h('a', { href: to(name) }, title, ' ', badges[name])].filter(Boolean);
 }));
 select.addEventListener('change', () => choose(select.value));
-document.getElementById('link')?.before(notifySwitch());
+document.getElementById('tools')?.append(notifySwitch(), button('Keys', () => showKeys(VIEWS)));
+menu.addEventListener('click', () => unfold(!document.body.classList.contains('menu-open')));
+document.addEventListener('click', ({ target }) => {
+  const address = target instanceof Element && target.closest('a[href^="#/"]')?.getAttribute('href');
+  if (address) followed(address);
+  // A link to the page that is shown changes nothing but the menu.
+  if (address === location.hash) unfold(false);
+});
+listen(VIEWS);
+
+/** Shows or hides the navigation where there is no room for both. */
+function unfold(isOpen) {
+  document.body.classList.toggle('menu-open', isOpen);
+  menu.setAttribute('aria-expanded', String(isOpen));
+}
 
 let shown = { name: '', update() {} };
+/** The address whose window was closed, until the page has left it. */
+let leaving = '';
+/** The window of the item that the address names. */
+let item = { key: '', element: undefined, turn(_part) {} };
 
-/** Shows the view that the address names. */
+/** Shows what the address names. */
 function turn() {
-  const name = location.hash.slice(2) in VIEWS ? location.hash.slice(2) : 'servers';
-  for (const link of document.querySelectorAll('nav a')) {
-    if (link.getAttribute('href') === `#/${name}`) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+  if (known.link === 'refused') return;
+  const { view } = route();
+  const name = view in VIEWS ? view : 'overview';
+  unfold(false);
+  if (name !== shown.name || !shown.element?.[0].isConnected) {
+    for (const link of document.querySelectorAll('nav a')) {
+      if (link.getAttribute('href') === to(name)) link.setAttribute('aria-current', 'page');
+      else link.removeAttribute('aria-current');
+    }
+    shown = { name, ...VIEWS[name].make() };
+    main.replaceChildren(...shown.element);
+    main.scrollTop = 0;
   }
-  const { element, update } = VIEWS[name].make();
-  shown = { name, update };
-  main.replaceChildren(...element);
-  update();
+  shown.update();
+  openItem();
   entitle();
+}
+
+/** Opens the window of the item that the address names, closes one that it does not name any more. */
+function openItem() {
+  if (leaving === location.hash) return;
+  leaving = '';
+  const { view, item: wanted, part } = route();
+  const key = wanted === undefined ? '' : `${view} ${wanted}`;
+  if (key === item.key) {
+    if (key) item.turn(part);
+    return;
+  }
+  const before = item.element;
+  item = { key: '', element: undefined, turn() {} };
+  before?.close();
+  const opened = key && VIEWS[view]?.open?.(wanted, part);
+  if (!opened) return;
+  item = { key, turn() {}, ...opened };
+  item.element.addEventListener('close', () => {
+    if (item.element === opened.element) {
+      item = { key: '', element: undefined, turn() {} };
+      leaving = location.hash;
+      leave(view);
+    }
+  });
 }
 
 function entitle() {
   for (const [name, { badge }] of Object.entries(VIEWS)) badges[name].textContent = badge?.() || '';
   const asked = known.questions.size;
-  document.title = `${asked ? `(${asked}) ` : ''}${VIEWS[shown.name]?.title ?? ''} · Switchboard`;
+  const { item: of } = route();
+  document.title = `${asked ? `(${asked}) ` : ''}${[item.key && of, VIEWS[shown.name]?.title].filter(Boolean).join(' · ')} · Switchboard`;
 }
 
 let wasRefused = false;
 
 function linked() {
-  document.getElementById('link').textContent = LINKS[known.link];
+  const place = document.getElementById('link');
+  place.textContent = LINKS[known.link];
+  place.className = known.link;
+  const isStale = known.link in BANNERS;
+  document.body.classList.toggle('is-stale', isStale);
+  const banner = document.getElementById('banner');
+  if (banner.textContent !== (BANNERS[known.link] ?? '')) banner.textContent = BANNERS[known.link] ?? '';
   const folders = known.workspaces.map(({ root }) => root.split('/').pop() || root);
   select.replaceChildren(...known.workspaces.map(({ id, root, agent }, index) => {
     const only = folders.indexOf(folders[index]) === folders.lastIndexOf(folders[index]);
     const name = only ? folders[index] : root;
     return h('option', { value: id, title: root, selected: id === known.workspace }, agent ? `${name} (${agent})` : name);
   }));
-  if (wasRefused && known.link === 'open') turn();
+  if (wasRefused && known.link === 'open') { shown.name = ''; turn(); }
   wasRefused = known.link === 'refused';
-  if (known.link === 'refused') refused({ title: 'This page is not let in.', hint: '`switchboard status` shows an address that lets one page in' });
+  if (known.link === 'refused') refused({ title: 'This browser is not signed in.', hint: 'Run `switchboard console`: it opens a new link.' });
   else if (known.link === 'open' && !known.workspaces.length) {
-    main.replaceChildren(h('p', { className: 'empty' }, 'No project is open. Start a client there, or run `switchboard serve` in it.'));
+    main.replaceChildren(h('div', { className: 'empty' }, h('h2', {}, 'No project is open'), h('p', {}, 'Start a client in one, or run `switchboard serve` there.')));
   }
 }
 
 const refused = (problem) => main.replaceChildren(h('h1', {}, 'Switchboard'), h('p', { className: 'wrong', role: 'alert' }, wrong(problem)));
 
-const refresh = calmly(() => { if (known.link !== 'refused') shown.update(); entitle(); }, 30);
+const refresh = calmly(() => {
+  if (known.link === 'refused') return;
+  shown.update();
+  // The item may have come with what was read just now.
+  if (!item.key) openItem();
+  entitle();
+}, 30);
 
 follow((topic) => {
   if (topic === 'link') linked();
-  else if (VIEWS[shown.name]?.topics.includes(topic) || topic === 'servers' || topic === 'questions') refresh();
+  else if (VIEWS[shown.name]?.topics.includes(topic) || ['servers', 'catalog', 'calls', 'questions'].includes(topic)) refresh();
 });
 
-/** What stands behind `#` at first may be an invitation, which nobody should find in the history. */
-async function begin() {
+/** What stands behind `#` may be an invitation, also in a tab that is open already. It does not stay in the history. */
+async function invited() {
   const word = location.hash.slice(1);
-  if (word && !word.startsWith('/')) {
-    history.replaceState(null, '', '/#/servers');
-    await enter(word);
-  }
-  window.addEventListener('hashchange', () => { if (location.hash !== '#main') turn(); });
+  if (!word || word.startsWith('/') || word === 'main') return false;
+  history.replaceState(null, '', to('overview'));
+  await enter(word);
+  return true;
+}
+
+async function begin() {
+  window.addEventListener('hashchange', () => {
+    if (location.hash === '#main') return;
+    leaving = '';
+    invited().then((isNew) => { if (isNew && known.link === 'refused') location.reload(); else turn(); }, refused);
+  });
+  await invited();
+  if (!location.hash) history.replaceState(null, '', to('overview'));
   turn();
   start();
 }

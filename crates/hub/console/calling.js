@@ -1,44 +1,39 @@
 /** One call: a form, how far it is, what is asked meanwhile, what came of it. */
 
-import { ask, events, part } from './api.js';
-import { button, calmly, facts, h, open, pre, wrong } from './dom.js';
+import { ask, events } from './api.js';
+import { appCard, appOf } from './app-card.js';
+import { button, calmly, drawer, facts, h, open, pre, wrong } from './dom.js';
 import { contentsOf, messagesOf, resultOf } from './content.js';
 import { asJson, form } from './form.js';
 import { card } from './questions.js';
-import { at, here, known } from './store.js';
+import { address, call, failure } from './request.js';
+import { at, known } from './store.js';
 import { expand, variables } from './template.js';
-
-/** @returns {Promise<any>} what a call came to, where nothing but that matters */
-export async function call(request) {
-  for await (const { name, data } of events('POST', address(), { body: request })) {
-    if (name === 'done') return data.result;
-    if (name === 'failed') throw failure(data);
-  }
-  throw { title: 'the hub has ended' };
-}
-
-const address = (repeats) => here(`call?${[known.session && `session=${part(known.session)}`, repeats && `repeats=${part(repeats)}`].filter(Boolean).join('&')}`);
-const failure = ({ error = {} }) => ({ title: (error.causes ?? []).join(': '), hint: error.hint });
+import { count, millis } from './units.js';
 
 /** A window for a tool. `repeats` names the call that `start` comes from: what is hidden in it stays what it was. */
 export function openTool(listed, start = {}, repeats = undefined) {
   const { item = {}, name, server, cost } = listed;
   const schema = item.inputSchema ?? {};
   const annotations = item.annotations ?? {};
-  placing(item.title ?? annotations.title ?? item.name ?? name, (go) => [
+  const uri = appOf(item);
+  const app = uri && appCard(listed, uri);
+  // Beside an app the result itself is rarely read.
+  const draw = (result) => (app && !result?.isError ? [h('details', {}, h('summary', {}, 'Result'), resultOf(result))] : resultOf(result));
+  return placing(item.title ?? annotations.title ?? item.name ?? name, (go) => [
     h('p', {}, item.description ?? ''),
     facts([
-      ['Server', server], ['Full name', h('code', {}, name)], ['Costs', cost !== undefined && `${cost} tokens`],
-      ['Says of itself', Object.entries(annotations).filter(([, value]) => value === true).map(([key]) => key.replace(/Hint$/, '')).join(', ')],
+      ['Server', server], ['Full name', h('code', {}, name)], ['In a full list', cost !== undefined && count(cost, 'token')],
+      ['Says that it is', Object.entries(annotations).filter(([, value]) => value === true).map(([key]) => key.replace(/Hint$/, '')).join(', ')],
     ]),
-    fields(schema, start, 'Call', (args) => go({ method: 'tools/call', params: { name, arguments: args }, progress: true }, resultOf, repeats)),
+    fields(schema, start, 'Call', (args) => go({ method: 'tools/call', params: { name, arguments: args }, progress: true }, draw, repeats), app?.partial),
     h('details', {}, h('summary', {}, 'Schema'), pre(schema)),
-  ]);
+  ], app);
 }
 
 /** The generated form, or the arguments as JSON where somebody would rather write them. */
-function fields(schema, start, submit, done) {
-  const place = h('div', {}, form(schema, { submit, done, start }));
+function fields(schema, start, submit, done, changed) {
+  const place = h('div', {}, form(schema, { submit, done, start, changed }));
   const other = h('details', {}, h('summary', {}, 'Write the arguments as JSON'), asJson(start, { submit: `${submit} with this`, done }));
   return h('div', {}, place, other);
 }
@@ -49,7 +44,7 @@ export const drawn = (method, result) => (DRAWN[method] ?? ((other) => [pre(othe
 
 /** Makes a call again, as it was. */
 export function repeat({ method, params, server, name }, id) {
-  placing(`${name || method}, again`, (go) => {
+  return placing(`${name || method}, again`, (go) => {
     go({ method, params, server, progress: method === 'tools/call' }, (result) => drawn(method, result), id);
     return [pre(params)];
   });
@@ -58,7 +53,7 @@ export function repeat({ method, params, server, name }, id) {
 /** A window for a prompt. */
 export function openPrompt({ item = {}, name, server }) {
   const args = item.arguments ?? [];
-  placing(item.title ?? item.name ?? name, (go) => {
+  return placing(item.title ?? item.name ?? name, (go) => {
     const filled = form(texts(args), { submit: 'Fill in', done: (values) => go({ method: 'prompts/get', params: { name, arguments: values } }, messagesOf) });
     complete(filled, args.map((each) => each.name), { type: 'ref/prompt', name }, server);
     return [h('p', {}, item.description ?? ''), facts([['Server', server], ['Full name', h('code', {}, name)]]), filled];
@@ -93,7 +88,7 @@ function complete(element, names, ref, server) {
 /** A window for a resource, or for a template of some. */
 export function openResource({ item = {}, server }) {
   const template = item.uriTemplate;
-  placing(item.title ?? item.name ?? item.uri ?? template, (go) => {
+  return placing(item.title ?? item.name ?? item.uri ?? template, (go) => {
     const read = (uri) => go({ method: 'resources/read', params: { uri }, server }, contentsOf);
     return [
       h('p', {}, item.description ?? ''),
@@ -116,34 +111,41 @@ function filling(template, server, read) {
   return h('div', {}, element, h('p', { className: 'faint' }, 'Reads ', made));
 }
 
-/** A window in which a call is made. Closing it cancels what is under way. */
-function placing(title, body) {
+/** A window in which a call is made, and the app that follows it. Closing it cancels what is under way. */
+function placing(title, body, app = undefined) {
   let calling = new AbortController();
-  const place = h('section', { 'aria-label': 'What came of it', 'aria-live': 'polite' });
+  const place = h('section', { 'aria-label': 'Result', 'aria-live': 'polite' });
   const go = async (request, draw, repeats) => {
     calling.abort();
     calling = new AbortController();
     const { signal } = calling;
-    const bar = h('progress', { 'aria-label': 'How far it is' });
+    const bar = h('progress', { 'aria-label': 'Progress' });
     const said = h('p', { className: 'faint' }, 'Calling…');
     const asked = h('div', {});
     place.replaceChildren(bar, said, asked, button('Cancel the call', () => { calling.abort(); place.replaceChildren(h('p', {}, 'Cancelled.')); }));
     const began = performance.now();
+    app?.began(request.params.arguments);
     try {
-      for await (const { name, data } of events('POST', address(repeats), { body: request, signal })) {
+      for await (const { name, data } of events('POST', address({ repeats, results: app && 'whole' }), { body: request, signal })) {
         if (name === 'progress') progressed(bar, said, data);
         if (name === 'question') asked.append(card(data, () => asked.replaceChildren()));
         if (name === 'failed') throw failure(data);
         if (name === 'done') {
-          const took = `Done in ${Math.round(performance.now() - began)} ms`;
+          const took = `Done in ${millis(performance.now() - began)}`;
+          app?.done(data.result);
           place.replaceChildren(h('p', { className: 'faint' }, took), ...draw(data.result), ...(data.note ? [h('p', {}, data.note)] : []));
         }
       }
     } catch (problem) {
+      // A later call may have taken the place of this one.
+      if (calling.signal === signal) app?.cancelled(signal.aborted ? 'cancelled by a person' : String(problem?.title ?? problem));
       if (!signal.aborted) place.replaceChildren(h('p', { className: 'wrong', role: 'alert' }, wrong(problem)));
     }
   };
-  open(String(title ?? ''), () => [...body(go), place], () => calling.abort());
+  return drawer(String(title ?? ''), () => [...body(go), place, app?.element], () => {
+    calling.abort();
+    return app?.close();
+  });
 }
 
 function progressed(bar, said, { progress, total, message }) {
@@ -157,8 +159,8 @@ export async function signIn(server) {
   const { host, protocol } = new URL(url);
   if (!['https:', 'http:'].includes(protocol)) throw { title: `the address to sign in at is no page: ${url}` };
   return open(`Sign in to ${server}`, (close) => [
-    h('p', {}, 'You sign in at a page of '), h('p', { className: 'host' }, host), pre(url),
-    h('p', { className: 'faint' }, 'The server is connected to as soon as that is done.'),
+    h('p', {}, 'You sign in on a page of '), h('p', { className: 'host' }, host), pre(url),
+    h('p', { className: 'faint' }, 'Switchboard connects to the server as soon as you have signed in.'),
     button(`Open ${host}`, () => { window.open(url, '_blank', 'noopener,noreferrer'); close(); }, 'main'),
   ]);
 }

@@ -8,11 +8,28 @@ const BASE64 = /^[A-Za-z0-9+/=\s]*$/;
 
 /** @param {any} result of `tools/call` @returns {Node[]} */
 export function resultOf(result) {
-  const parts = (result?.content ?? []).map(block);
-  if (result?.structuredContent !== undefined) parts.push(pre(result.structuredContent));
-  if (!parts.length) parts.push(h('p', { className: 'faint' }, 'Nothing was said.'));
+  const structured = result?.structuredContent;
+  // Servers repeat a structured result as text, for older clients: it is shown once.
+  const content = (result?.content ?? []).filter((each) => structured === undefined || !isSame(each, structured));
+  const parts = content.map(block);
+  if (structured !== undefined) parts.push(pre(structured));
+  if (!parts.length) parts.push(h('p', { className: 'faint' }, 'The result is empty.'));
   return result?.isError ? [h('p', { className: 'wrong' }, 'The tool reports an error.'), ...parts] : parts;
 }
+
+/** Whether a text is the JSON of a value. */
+function isSame(content, value) {
+  if (content?.type !== 'text') return false;
+  try {
+    return canonical(JSON.parse(content.text)) === canonical(value);
+  } catch {
+    return false;
+  }
+}
+
+/** The value as JSON, with the members of objects in order. */
+const canonical = (value) => JSON.stringify(value, (_key, inner) => (inner && typeof inner === 'object' && !Array.isArray(inner)
+  ? Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1))) : inner));
 
 /** @param {any} result of `resources/read` */
 export const contentsOf = (result) => (result?.contents ?? []).map(resource);

@@ -68,19 +68,34 @@ export const pre = (value) => h('pre', { tabindex: '0' }, typeof value === 'stri
  * A window over the page, until it is closed.
  * @param {string} title
  * @param {(close: () => void) => Array<unknown>} body
- * @param {() => void} [closed]
+ * @param {() => unknown} [closed] may take a moment: the window is not seen meanwhile, and its frames go on
+ * @param {string} [kind] `drawer` for what has an address
  */
-export function open(title, body, closed = () => {}) {
+export function open(title, body, closed = () => {}, kind = '') {
   const id = `title-${++titles}`;
   const close = () => element.close();
-  const element = /** @type {HTMLDialogElement} */ (h('dialog', { 'aria-labelledby': id, onclose: () => { element.remove(); closed(); } },
-    h('header', {}, h('h1', { id }, title), button('Close', close)),
+  const element = /** @type {HTMLDialogElement} */ (h('dialog', { className: kind, 'aria-labelledby': id, onclose: () => { Promise.resolve(closed()).finally(() => element.remove()); } },
+    h('header', { role: 'presentation' }, h('h1', { id }, title), button('Close', close)),
     h('div', { className: 'body' }, body(close))));
   document.body.append(element);
   element.showModal();
   return element;
 }
 let titles = 0;
+
+/** A window for what has an address: closing it leaves the address. */
+export const drawer = (title, body, closed = undefined) => open(title, body, closed, 'drawer');
+
+/** Puts a text on the clipboard, and says so. */
+export const copy = (text, what) => attempt(() => navigator.clipboard.writeText(text), `${what} copied.`);
+
+/** A table with a name; cells of number columns are right-aligned. `columns` are titles, those with `#` before them of numbers. */
+export function table(label, columns, rows) {
+  const isNumber = columns.map((title) => title.startsWith('#'));
+  return h('div', { className: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, h('table', { 'aria-label': label },
+    h('thead', {}, h('tr', {}, columns.map((title, index) => h('th', { scope: 'col', className: isNumber[index] ? 'number' : '' }, title.replace('#', ''))))),
+    h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, index) => h('td', { className: isNumber[index] ? 'number' : '' }, cell)))))));
+}
 
 /** Tells of something, for a while. */
 export function notice(text, kind = '') {
@@ -104,7 +119,7 @@ export async function attempt(work, done = '') {
 /** What went wrong, where, and what to do. */
 export function wrong(problem) {
   const { title, detail, hint, message } = problem ?? {};
-  return [title ?? message ?? String(problem), detail, hint && `hint: ${hint}`].filter(Boolean).join('\n');
+  return [title ?? message ?? String(problem), detail, hint && `Hint: ${hint}`].filter(Boolean).join('\n');
 }
 
 /** Waits until nothing has happened for a moment, and then does it once. */

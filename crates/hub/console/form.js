@@ -12,9 +12,10 @@ const FORMATS = { email: 'email', uri: 'url', date: 'date', password: 'password'
 
 /**
  * @param {any} schema of an object
- * @param {{ submit: string, done: (value: any) => void, more?: HTMLElement[], start?: Record<string, unknown> }} options
+ * @param {{ submit: string, done: (value: any) => void, more?: HTMLElement[], start?: Record<string, unknown>, changed?: (value: any) => void }} options
+ *   `changed` gets what is filled in so far
  */
-export function form(schema, { submit, done, more = [], start = {} }) {
+export function form(schema, { submit, done, more = [], start = {}, changed = undefined }) {
   const required = new Set(schema?.required ?? []);
   const fields = Object.entries(schema?.properties ?? {})
     .map(([name, member]) => [name, field(name, member ?? {}, required.has(name), start[name] ?? member?.default)]);
@@ -29,11 +30,38 @@ export function form(schema, { submit, done, more = [], start = {} }) {
     }
   } }, fields.map(([, { element: each }]) => each), problem,
   h('div', { className: 'actions' }, h('button', { type: 'submit', className: 'main' }, submit), more));
+  if (changed) element.addEventListener('input', () => changed(readable(fields)));
   return element;
 }
 
+/** The fields that can be understood as they are. */
+function readable(fields) {
+  const pairs = fields.map(([name, { read }]) => {
+    try {
+      return [name, read()];
+    } catch {
+      return [name, undefined];
+    }
+  });
+  return Object.fromEntries(pairs.filter(([, value]) => value !== undefined));
+}
+
+/** A schema that may also be null, as generators write optional members, without the null. */
+function withoutNull(schema) {
+  const listed = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(schema.type) && schema.type.length === 2 && schema.type.includes('null')) {
+    return { ...schema, type: schema.type.find((each) => each !== 'null') };
+  }
+  if (!Array.isArray(listed) || listed.length !== 2) return schema;
+  const [inner, other] = listed[0]?.type === 'null' ? [listed[1], listed[0]] : listed;
+  if (other?.type !== 'null' || !inner) return schema;
+  const { anyOf: _any, oneOf: _one, default: start, ...rest } = schema;
+  return { ...inner, ...rest, ...(start === null || start === undefined ? {} : { default: start }) };
+}
+
 /** @returns {Field} */
-function field(name, schema, required, start) {
+function field(name, given, required, start) {
+  const schema = withoutNull(given);
   const title = schema.title ?? name;
   const choices = choicesOf(schema);
   if (choices) return chosen(title, schema, choices, required, start);
@@ -43,6 +71,7 @@ function field(name, schema, required, start) {
     case 'boolean': return flag(title, schema, start);
     case 'integer': case 'number': return number(title, schema, required, start);
     case 'string': return text(title, schema, required, start);
+    case 'array': return schema.items?.type === 'string' ? lines(title, schema, required, start) : json(title, schema, required, start);
     default: return json(title, schema, required, start);
   }
 }
@@ -63,7 +92,7 @@ function labelled(title, schema, required, input) {
   input.id = id;
   if (schema.description) input.setAttribute('aria-describedby', `${id}-more`);
   return h('div', { className: 'field' },
-    h('label', { for: id }, title, required && h('span', { className: 'faint' }, ' (needed)')),
+    h('label', { for: id }, title, required && h('span', { className: 'faint' }, ' (required)')),
     input,
     schema.description && h('small', { id: `${id}-more`, className: 'faint' }, schema.description));
 }
@@ -76,6 +105,21 @@ function text(title, schema, required, start) {
     minlength: schema.minLength, maxlength: schema.maxLength, pattern: patternOf(schema),
   });
   return { element: labelled(title, schema, required, input), read: () => (input.value === '' && !required ? undefined : input.value) };
+}
+
+/** A list of texts: one on each line. */
+function lines(title, schema, required, start) {
+  const more = [schema.description, 'One on each line.'].filter(Boolean).join(' ');
+  const input = h('textarea', { required: required && schema.minItems > 0, spellcheck: 'false', value: Array.isArray(start) ? start.join('\n') : '' });
+  return {
+    element: labelled(title, { ...schema, description: more }, required, input),
+    read() {
+      const values = input.value.split('\n').map((line) => line.trimEnd()).filter(Boolean);
+      if (values.length < (schema.minItems ?? 0)) throw new Error(`${title}: at least ${schema.minItems} lines`);
+      if (values.length > (schema.maxItems ?? Infinity)) throw new Error(`${title}: at most ${schema.maxItems} lines`);
+      return values.length || required ? values : undefined;
+    },
+  };
 }
 
 /** A pattern of the browser's means the whole text; one that it does not understand is left to the server. */
@@ -131,8 +175,8 @@ function ticked(title, schema, choices, start) {
 
 /** Whatever has no field of its own is written as JSON. */
 function json(title, schema, required, start) {
-  const input = h('textarea', { required, spellcheck: 'false', value: start === undefined ? '' : JSON.stringify(start, null, 2) });
-  const shape = h('details', {}, h('summary', {}, 'Its schema'), pre(schema));
+  const input = h('textarea', { required, spellcheck: 'false', value: start === undefined || start === null ? '' : JSON.stringify(start, null, 2) });
+  const shape = h('details', {}, h('summary', {}, 'Schema'), pre(schema));
   return {
     element: h('div', {}, labelled(`${title}, as JSON`, schema, required, input), shape),
     read() {

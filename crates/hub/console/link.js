@@ -21,6 +21,8 @@ const sessions = new Map();
 let deliver = (_name, _data) => {};
 let mine, after;
 let link = 'opening';
+/** The hub said that it ends. */
+let hasEnded = false;
 let isReader = false;
 let current = new AbortController();
 let wait = SOON;
@@ -99,10 +101,12 @@ async function read() {
         before.abort();
         sessions.clear();
         wait = SOON;
+        hasEnded = false;
         linked('open');
       }
       if (event.name === 'opened') sessions.set(event.data.id, event.data.session);
       if (event.name === 'gone') for (const [of, workspace] of looks) if (workspace === event.data.id) looks.delete(of);
+      if (event.name === 'ending') hasEnded = true;
       tell(event);
     }
   } catch (problem) {
@@ -113,7 +117,7 @@ async function read() {
     }
   }
   if (current !== reading || reading.signal.aborted) return undefined;
-  linked('lost');
+  linked(hasEnded ? 'ended' : 'lost');
   await new Promise((resolve) => setTimeout(resolve, wait));
   wait = Math.min(wait * 2, LATE);
   return current === reading ? read() : undefined;

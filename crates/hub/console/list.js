@@ -1,35 +1,43 @@
-/** A list of any length of which only what can be seen is there. */
+/** A list of any length of which only what can be seen is there. Rows are links, in columns where there is room. */
 
 import { h } from './dom.js';
 
 /** Rows beyond what can be seen, so that scrolling shows no gap. */
 const MORE = 6;
+const HEIGHT = 60;
+
+/** A cell of a row, in the column of the same place. `level` says from which width on it is shown: 1, 2 or 3. */
+export const cell = (level, text, isNumber = false) => h('span', { className: `cell c${level}${level < 2 ? ' c2' : ''}${level < 3 ? ' c3' : ''}${isNumber ? ' number' : ''}` }, text);
 
 /**
  * @template T
  * @param {string} label
- * @param {(item: T) => { key: string, open: () => void, parts: unknown[] }} row
- * @param {string} nothing what to say of an empty list
+ * @param {Array<[level: number, title: string, isNumber?: boolean]>} columns those between the first and the state
+ * @param {(item: T) => { key: string, href: string, parts: unknown[] }} row
+ * @param {() => unknown} nothing what to show in place of an empty list
  */
-export function list(label, row, nothing) {
+export function list(label, columns, row, nothing, last = 'State') {
   /** @type {T[]} */ let items = [];
-  let height = 56;
   const inner = h('div', { role: 'list', 'aria-label': label });
   const outer = h('div', { className: 'list', onscroll: draw, onkeydown: walk }, inner);
+  const heads = h('div', { className: 'columns', 'aria-hidden': 'true' }, h('span', {}, label), columns.map(([level, title, isNumber]) => cell(level, title, isNumber)), h('span', {}, last));
+  for (const element of [outer, heads]) {
+    for (const level of [1, 2, 3]) element.style.setProperty(`--c${level}`, String(columns.filter(([from]) => from <= level).length));
+  }
   new ResizeObserver(draw).observe(outer);
 
   function draw() {
+    heads.hidden = !items.length;
     if (!items.length) {
       inner.style.height = 'auto';
       inner.removeAttribute('role');
-      inner.replaceChildren(h('p', { className: 'empty' }, nothing));
+      inner.replaceChildren(h('div', { className: 'empty' }, nothing()));
       return;
     }
     inner.setAttribute('role', 'list');
-    height = matchMedia('(max-width: 44rem)').matches ? 64 : 56;
-    inner.style.height = `${items.length * height}px`;
-    const first = Math.max(0, Math.floor(outer.scrollTop / height) - MORE);
-    const last = Math.min(items.length, Math.ceil((outer.scrollTop + outer.clientHeight) / height) + MORE);
+    inner.style.height = `${items.length * HEIGHT}px`;
+    const first = Math.max(0, Math.floor(outer.scrollTop / HEIGHT) - MORE);
+    const last = Math.min(items.length, Math.ceil((outer.scrollTop + outer.clientHeight) / HEIGHT) + MORE);
     const focused = document.activeElement?.getAttribute('data-key');
     const rows = [];
     for (let index = first; index < last; index++) rows.push(drawn(index));
@@ -39,10 +47,10 @@ export function list(label, row, nothing) {
   }
 
   function drawn(index) {
-    const { key, open, parts } = row(items[index]);
-    const button = h('button', { type: 'button', className: 'row', 'data-key': key, 'data-index': index, onclick: open }, parts);
-    const place = h('div', { role: 'listitem', className: 'place', 'aria-setsize': items.length, 'aria-posinset': index + 1 }, button);
-    place.style.top = `${index * height}px`;
+    const { key, href, parts } = row(items[index]);
+    const link = h('a', { className: 'row', 'data-key': key, 'data-index': index, href }, parts);
+    const place = h('div', { role: 'listitem', className: 'place', 'aria-setsize': items.length, 'aria-posinset': index + 1 }, link);
+    place.style.top = `${index * HEIGHT}px`;
     return place;
   }
 
@@ -53,7 +61,7 @@ export function list(label, row, nothing) {
     if (step === undefined || Number.isNaN(from)) return;
     event.preventDefault();
     const to = Math.min(items.length - 1, Math.max(0, from + step));
-    const [top, bottom] = [to * height, (to + 1) * height];
+    const [top, bottom] = [to * HEIGHT, (to + 1) * HEIGHT];
     if (top < outer.scrollTop) outer.scrollTop = top;
     if (bottom > outer.scrollTop + outer.clientHeight) outer.scrollTop = bottom - outer.clientHeight;
     draw();
@@ -61,7 +69,7 @@ export function list(label, row, nothing) {
   }
 
   return {
-    element: outer,
+    elements: [heads, outer],
     /** @param {T[]} now */
     show(now) {
       items = now;

@@ -24,7 +24,7 @@ export function notifySwitch() {
 /** Tells of a question, unless somebody looks at the page. The same question is told once, however many tabs hear of it. */
 export function notify({ id, server, about }) {
   if (!isOn() || !document.hidden) return;
-  const what = about?.kind === 'permission' ? `May it do this? ${about.tool ?? ''}` : String(about?.params?.message ?? 'A question waits.');
+  const what = about?.kind === 'permission' ? `May a client call ${about.tool ?? ''}?` : String(about?.params?.message ?? 'A question waits.');
   const told = new Notification(`${server} asks`, { body: what.slice(0, 200), tag: `switchboard-${id}` });
-  told.addEventListener('click', () => { window.focus(); location.hash = '#/queue'; told.close(); });
+  told.addEventListener('click', () => { window.focus(); location.hash = '#/questions'; told.close(); });
 }

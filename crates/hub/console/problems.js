@@ -1,14 +1,17 @@
 /** Everything that is wrong, each with what can be done about it. */
 
+import { openApproval } from './approval.js';
 import { button, h } from './dom.js';
-import { actions, openApproval, openServer } from './server.js';
+import { to } from './route.js';
+import { actions } from './server.js';
+import { stateWord } from './server-state.js';
 import { known } from './store.js';
 
 const WRONG = ['failed', 'needs-auth', 'invalid', 'blocked', 'awaiting-approval'];
 
 /** What stands in the view, and how much of it there is. */
 export const troubled = () => known.servers.filter(({ state }) => WRONG.includes(state));
-const approvals = () => known.approvals.filter(({ kind }) => kind !== 'server');
+export const approvals = () => known.approvals.filter(({ kind }) => kind !== 'server');
 export const count = () => troubled().length + approvals().length + known.problems.length;
 
 export function view() {
@@ -17,25 +20,25 @@ export function view() {
     element: [h('div', { className: 'bar' }, h('h1', {}, 'Problems')), cards],
     update() {
       const all = [...troubled().map(server), ...approvals().map(waiting), ...known.problems.map(problem)];
-      cards.replaceChildren(...(all.length ? all : [h('p', { className: 'empty' }, 'Nothing is wrong.')]));
+      cards.replaceChildren(...(all.length ? all : [h('p', { className: 'empty' }, 'No problems.')]));
     },
   };
 }
 
 function server(each) {
-  const { name, state, why, error } = each;
-  return h('article', { className: 'card' },
-    h('h2', {}, `${name} is ${state.replaceAll('-', ' ')}`),
+  const { name, why, error } = each;
+  return h('article', { className: 'card problem' },
+    h('h2', {}, `${name}: ${stateWord(each)}`),
     h('p', { className: 'wrong' }, why ?? error?.causes?.join('\n') ?? ''),
     error?.hint && h('p', {}, error.hint),
-    h('div', { className: 'actions' }, actions(each), button('Open', () => openServer(name))));
+    h('div', { className: 'actions' }, actions(each), h('a', { href: to('servers', name) }, 'Open')));
 }
 
-const waiting = ({ kind, name }) => h('article', { className: 'card' },
-  h('h2', {}, `The ${kind} ${name} awaits approval`),
+const waiting = ({ kind, name }) => h('article', { className: 'card waits' },
+  h('h2', {}, `The ${kind} ${name} needs your approval`),
   h('div', { className: 'actions' }, button('Review and approve', () => openApproval(name), 'main')));
 
 const problem = ({ kind, server: of, item, message }) => h('article', { className: 'card' },
   h('h2', {}, [of, item].filter(Boolean).join(' · ') || kind),
   h('p', {}, message),
-  of && known.servers.some(({ name }) => name === of) && h('div', { className: 'actions' }, button('Open', () => openServer(of))));
+  of && known.servers.some(({ name }) => name === of) && h('div', { className: 'actions' }, h('a', { href: to('servers', of) }, 'Open')));

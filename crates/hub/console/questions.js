@@ -1,12 +1,19 @@
-/** The queue: what somebody has to decide, fill in or visit before a call goes on, and the answers that are remembered. */
+/** Questions: what a person has to decide, fill in or visit before a call goes on. */
 
 import { ask, part } from './api.js';
 import { attempt, button, facts, h, pre } from './dom.js';
 import { form } from './form.js';
-import { answered, known, lookAtQuestions } from './store.js';
+import { answered, known } from './store.js';
 
-/** For how long a yes or a no counts. */
-const YES = [['once', 'Once'], ['session', 'For this session'], ['project', 'In this project'], ['always', 'Always']];
+/** The answers to a permission question: what each says, and what it sends. */
+const ANSWERS = [
+  ['Allow once', { action: 'allow', remember: 'once' }, 'main'],
+  ['Allow for this session', { action: 'allow', remember: 'session' }],
+  ['Always allow in this project', { action: 'allow', remember: 'project' }],
+  ['Always allow', { action: 'allow', remember: 'always' }],
+  ['Deny', { action: 'deny', remember: 'once' }, 'grave'],
+  ['Always deny', { action: 'deny', remember: 'never' }, 'grave'],
+];
 
 /** One question, ready to be answered. */
 export function card(question, gone = () => {}) {
@@ -22,25 +29,22 @@ export function card(question, gone = () => {}) {
 
 function permission(question, { tool, arguments: args, annotations = {}, because, allow }, answer) {
   const hints = [
-    annotations.destructive !== false && !annotations.readOnly && 'may destroy something',
+    annotations.destructive !== false && !annotations.readOnly && 'may delete or overwrite',
     annotations.readOnly && 'says that it only reads',
     annotations.openWorld && 'reaches beyond this machine',
   ].filter(Boolean).join(', ');
   return [
-    h('h2', {}, `May ${question.server} do this?`),
-    facts([['Tool', h('code', {}, tool)], ['Asked by', question.client], ['It', hints], ['Asked because', reason(because)], ['A rule that allows it', allow && h('code', {}, allow)]]),
+    h('h2', {}, `${question.client || 'A client'} wants to call ${tool} on ${question.server}.`),
+    facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', hints], ['Asked because', reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
     pre(args ?? {}),
-    h('div', { className: 'actions' },
-      YES.map(([remember, label], index) => button(index ? label : `Allow ${label.toLowerCase()}`, () => answer({ action: 'allow', remember }), index ? '' : 'main')),
-      button('Deny', () => answer({ action: 'deny', remember: 'once' }), 'grave'),
-      button('Never', () => answer({ action: 'deny', remember: 'never' }), 'grave')),
+    h('div', { className: 'actions' }, ANSWERS.map(([label, body, kind]) => button(label, () => answer(body), kind))),
   ];
 }
 
 const reason = (because) => (typeof because === 'object' ? [because?.by, because?.rule?.text ?? because?.mode].filter(Boolean).join(' ') : because);
 
 function elicitation(question, { params = {} }, answer) {
-  const head = [h('h2', {}, `${question.server} asks`), h('p', {}, params.message ?? ''), facts([['In a call of', question.client]])];
+  const head = [h('h2', {}, `${question.server} asks you`), h('p', {}, params.message ?? ''), facts([['Client', question.client]])];
   const others = [button('Decline', () => answer({ action: 'decline' })), button('Cancel', () => answer({ action: 'cancel' }))];
   if (params.mode === 'url') return [...head, ...visit(params.url, answer, others)];
   const done = (content) => answer({ action: 'accept', content });
@@ -56,7 +60,7 @@ function visit(address, answer, others) {
     answer({ action: 'accept' });
   };
   return [
-    h('p', {}, safe ? 'It wants you to visit a page of ' : 'It names an address that is no page:'),
+    h('p', {}, safe ? 'It wants you to open a page of ' : 'It names an address that is no page:'),
     safe && h('p', { className: 'host' }, url.host),
     safe && url.protocol === 'http:' && h('p', { className: 'wrong' }, 'The connection to it is not encrypted.'),
     safe && /(^|\.)xn--/.test(url.hostname) && h('p', { className: 'wrong' }, 'Its name is written with letters of other scripts.'),
@@ -68,44 +72,27 @@ function visit(address, answer, others) {
 function sampling(question, { params = {} }, answer) {
   const done = ({ text }) => answer({ action: 'result', result: { role: 'assistant', model: 'a person', content: { type: 'text', text } } });
   const schema = { required: ['text'], properties: { text: { type: 'string', title: 'The answer', maxLength: 100_000 } } };
-  const more = [button('Refuse', () => answer({ action: 'refuse', message: 'nobody wants to answer' }), 'grave')];
-  return [h('h2', {}, `${question.server} wants a model to answer`), pre(params.messages ?? params), form(schema, { submit: 'Answer', done, more })];
+  const more = [button('Refuse', () => answer({ action: 'refuse', message: 'the person refused to answer' }), 'grave')];
+  return [h('h2', {}, `${question.server} wants an answer from a model`), pre(params.messages ?? params), form(schema, { submit: 'Answer', done, more })];
 }
 
 const unknown = (question, about, answer) => [
-  h('h2', {}, `${question.server} asks something that this page does not know`), pre(about),
+  h('h2', {}, `${question.server} asks something that this page cannot show`), pre(about),
   button('Cancel', () => answer({ action: 'cancel' })),
 ];
 
-const LASTS = { project: 'In this project', always: 'Always', never: 'Never' };
-
-/** The answers that are remembered, each with a way to take it back. */
-function remembered(answers) {
-  if (!answers.length) return [];
-  const forget = (id) => attempt(async () => { await ask('DELETE', `answers/${part(id)}`); await lookAtQuestions(); });
-  const row = ({ id, answer, server, tool, question, project }) => h('tr', { 'data-answer': id },
-    h('td', {}, LASTS[answer] ?? answer), h('td', {}, server), h('td', {}, h('code', {}, tool)),
-    h('td', {}, [question?.rule && `rule ${question.rule}`, project].filter(Boolean).join(' · ')),
-    h('td', {}, button('Forget', () => forget(id))));
-  return [h('h2', {}, 'Remembered answers'), h('table', {},
-    h('thead', {}, h('tr', {}, ['Answer', 'Server', 'Tool', 'Where', 'Take back'].map((title) => h('th', {}, title)))),
-    h('tbody', {}, answers.map(row)))];
-}
-
 /** The view. Cards stay as they are while others come and go, so that nothing typed is lost. */
 export function view() {
-  const cards = h('div', { className: 'cards' });
-  const nothing = h('p', { className: 'empty' }, 'Nobody asks anything. While this page is open, it may be asked.');
-  const kept = h('section', { className: 'remembered' });
+  const cards = h('div', { className: 'questions-grid' });
+  const nothing = h('p', { className: 'empty' }, 'No questions. Questions that your clients cannot show will appear here while this page is open.');
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Queue')), cards, kept],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, h('p', { className: 'faint' }, 'Answers that last are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')],
     update() {
       for (const each of [...cards.children]) if (!known.questions.has(each.getAttribute('data-question'))) each.remove();
       for (const [id, question] of known.questions) {
         if (!cards.querySelector(`[data-question="${CSS.escape(id)}"]`)) cards.append(card(question));
       }
       if (!known.questions.size) cards.replaceChildren(nothing);
-      kept.replaceChildren(...remembered(known.answers));
     },
   };
 }

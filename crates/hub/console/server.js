@@ -1,74 +1,129 @@
-/** One server: everything that is known of it, its log, its entry, and what can be done with it. */
+/** One server: how it is, its tools, processes, log and entry, each at an address of its own, and what can be done with it. */
 
 import { ask, part } from './api.js';
+import { openApproval } from './approval.js';
 import { signIn } from './calling.js';
-import { attempt, button, facts, h, notice, open, pre, visibleJson, visibleWord, wrong } from './dom.js';
-import { at, follow, here, known, look } from './store.js';
-
-const TONES = { connected: 'good', failed: 'bad', invalid: 'bad', blocked: 'bad', rejected: 'bad', 'needs-auth': 'warn', 'awaiting-approval': 'warn' };
-
-/** The state in a word. */
-export const state = ({ state: word, silentSince }) => (silentSince
-  ? h('span', { className: 'state warn' }, 'does not answer')
-  : h('span', { className: `state ${TONES[word] ?? ''}` }, word.replaceAll('-', ' ')));
-
-const moment = (millis) => millis && new Date(millis).toLocaleString();
+import { attempt, button, drawer, facts, h, notice, open, table, visibleWord } from './dom.js';
+import { entry } from './entry.js';
+import { to } from './route.js';
+import { log } from './log.js';
+import { state } from './server-state.js';
+import { tools } from './server-tools.js';
+import { showSkills } from './skills.js';
+import { at, follow, known, look } from './store.js';
+import { clock, count, memory, millis, moment, short } from './units.js';
 
 const named = (name) => known.servers.find((server) => server.name === name);
 
+/** The parts of a server. Each makes its elements, and may follow what happens until it is left. */
+const PARTS = {
+  state: { title: 'State', make: about },
+  tools: { title: 'Tools', make: tools },
+  log: { title: 'Log', make: log },
+  processes: { title: 'Processes', make: processes },
+  entry: { title: 'Entry', make: entry },
+  skills: { title: 'Skills', make: (name) => { const element = h('section', {}); showSkills(name, element); return { element }; } },
+};
+
 /** A window for it, which stays current. */
-export function openServer(name) {
+export function openServer(name, part = 'state') {
+  const head = h('div', {});
+  const tabs = h('div', { className: 'tabs', role: 'navigation', 'aria-label': `Parts of ${name}` });
   const place = h('div', {});
-  const family = h('div', {});
-  const lines = h('div', {});
-  const entry = h('div', {});
-  let running;
-  const draw = () => place.replaceChildren(...(named(name) ? about(named(name)) : [h('p', {}, 'It is gone.')]));
-  const update = () => {
-    draw();
-    // Looked at when it was started anew, and not with every call.
-    const pid = (named(name)?.stats?.pids ?? [named(name)?.stats?.pid]).join(' ');
-    if (pid !== running) {
-      if (pid) processes(name, family);
-      else family.replaceChildren();
-    }
-    running = pid;
+  const ending = new AbortController();
+  let shown = { update() {}, close() {} };
+
+  function turn(wanted = 'state') {
+    const chosen = wanted in PARTS ? wanted : 'state';
+    shown.close?.();
+    tabs.replaceChildren(...Object.entries(PARTS).map(([key, { title }]) =>
+      h('a', { href: to('servers', name, key === 'state' ? undefined : key), 'aria-current': key === chosen && 'page' }, title)));
+    shown = PARTS[chosen].make(name);
+    place.replaceChildren(shown.element);
+    shown.update?.();
+  }
+
+  const draw = () => {
+    const server = named(name);
+    head.replaceChildren(...(server
+      ? [h('div', { className: 'actions' }, state(server), ...actions(server), button('Remove', () => remove(name), 'grave'))]
+      : [h('p', {}, 'This server is gone.')]));
   };
-  const unfollow = follow((topic) => { if (topic === 'servers') update(); });
-  update();
-  open(name, (close) => [
-    place, family,
-    h('div', { className: 'actions' },
-      button('Show its log', () => log(name, lines)),
-      button('Show its entry', () => edit(name, entry)),
-      button('Remove', () => remove(name, close), 'grave')),
-    lines, entry,
-  ], unfollow);
+  const unfollow = follow((topic) => { if (topic === 'servers') { draw(); shown.update?.(); } });
+  draw();
+  turn(part);
+  const element = drawer(name, () => [head, tabs, place], () => { unfollow(); shown.close?.(); ending.abort(); });
+  return { element, turn };
 }
 
-function about(server) {
-  const { name, scope, at: place, transport, error, why, lastTriedAt, retryInMillis, silentSince, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
+function about(name) {
+  const element = h('section', {});
+  const past = h('section', { 'aria-label': 'History' });
+  let drawn = '';
+  const history = async () => {
+    const told = await ask('GET', at(name, 'history')).catch(() => undefined);
+    if (!told?.history.length) return past.replaceChildren();
+    return past.replaceChildren(h('h2', {}, 'History'), h('ol', { className: 'history' }, told.history.toReversed().map(({ time, state: word, reason }) =>
+      h('li', {}, h('span', { className: 'faint' }, `${clock(time)} `), h('strong', {}, word.replaceAll('-', ' ')), reason && h('p', { className: 'faint' }, reason)))));
+  };
+  return {
+    element: h('div', { className: 'cards' }, element, past),
+    update() {
+      const server = named(name);
+      if (!server) return;
+      element.replaceChildren(...details(server));
+      const key = `${server.state} ${server.stats?.connects} ${server.lastTriedAt}`;
+      // Only what was started has a history.
+      if (key !== drawn && server.stats) history();
+      drawn = key;
+    },
+  };
+}
+
+function details(server) {
+  const { name, scope, at: place, transport, target, error, why, lastTriedAt, retryInMillis, silentSince, listsReadAt, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
   const { latency } = stats;
-  const users = known.clients.filter(({ servers = {} }) => name in servers).map((client) => client.name || client.session);
+  const traffic = known.traffic.servers.find((each) => each.server === name);
+  const users = known.clients.filter(({ servers = {} }) => Object.hasOwn(servers, name)).map((client) => client.name || client.session);
+  const remote = transport === 'http' || transport === 'sse' || transport === 'ws';
   return [
-    h('p', {}, state(server)),
-    error && h('p', { className: 'wrong' }, (error.causes ?? []).join('\n'), error.hint && `\nhint: ${error.hint}`),
+    error && h('p', { className: 'wrong' }, (error.causes ?? []).join('\n'), error.hint && `\nHint: ${error.hint}`),
     why && h('p', {}, why),
     facts([
-      ['Affects', affectedConnections && `${affectedConnections === 1 ? 'one' : affectedConnections} of ${connections} connections`],
+      [remote ? 'URL' : 'Command', target && h('code', {}, target)],
       ['Scope', scope], ['File', place && `${place.origin}:${place.line}`], ['Transport', transport],
-      ['It calls itself', [serverName, serverVersion].filter(Boolean).join(' ')], ['Protocol', protocol && `${protocol}, ${era}`],
-      ['Offers', offers.join(', ')], ['Connected in', connectMillis !== undefined && `${connectMillis} ms`],
-      ['No answer since', moment(silentSince)], ['Last tried', moment(lastTriedAt)],
-      ['Tried again in', retryInMillis && `${Math.round(retryInMillis / 1000)} s`],
-      ['Tools', toolCount ? `${toolCount}, which cost ${cost} tokens` : undefined],
-      ['Calls in flight', stats.callsInFlight || undefined],
-      ['Latency', latency && `half within ${latency.p50Millis} ms, all but one of a hundred within ${latency.p99Millis} ms`],
-      ['Restarts', stats.restarts || undefined], ['Process', (stats.pids ?? [stats.pid]).filter(Boolean).join(', ')], ['Clients that used it', users.join(', ')],
-      ['Last trouble', stats.lastError?.causes?.join(': ')],
+      ['Sign-in', signInState(server)],
+      ['Affects', affectedConnections && `${affectedConnections} of ${count(connections, 'connection')}`],
+      ['Reported name', [serverName, serverVersion].filter(Boolean).join(' ')], ['Protocol', protocol && `${protocol}, ${era}`],
+      ['Offers', offers.join(', ')], ['Extensions', extensions(name)], ['Connected in', connectMillis !== undefined && millis(connectMillis)],
+      ['Lists read', listsReadAt && moment(listsReadAt)], ['No answer since', silentSince && moment(silentSince)], ['Last tried', lastTriedAt && moment(lastTriedAt)],
+      ['Next attempt in', retryInMillis && millis(retryInMillis)],
+      ['Tools', toolCount ? `${count(toolCount)}, ${short(cost)} tokens in a full list` : undefined],
+      ['Running calls', stats.callsInFlight || undefined],
+      ['Latency', latency && `p50 ${millis(latency.p50Millis)} · p99 ${millis(latency.p99Millis)}`],
+      ['Last hour', traffic && `${count(traffic.calls, 'call')}, ${count(traffic.errors, 'error')}, ≈ ${short(traffic.tokens)} tokens`],
+      ['Restarts', stats.restarts || undefined], ['Process', (stats.pids ?? [stats.pid]).filter(Boolean).join(', ')], ['Used by', users.join(', ')],
+      ['Last error', stats.lastError?.causes?.join(': ')],
     ]),
-    h('div', { className: 'actions' }, actions(server)),
   ].filter(Boolean);
+}
+
+function signInState({ transport, state: word }) {
+  if (transport === 'stdio' || !transport) return undefined;
+  return word === 'needs-auth' ? 'needed' : undefined;
+}
+
+/** The extensions that it declares, those that clients agree on with it, and those that do not pass. */
+function extensions(name) {
+  const { servers = [], clients = [] } = known.extensions ?? {};
+  const server = servers.find((each) => each.server === name);
+  const lost = ({ name: what, reason }) => `not passed: ${visibleWord(what)} (${reason})`;
+  return [
+    server?.declared.length && server.declared.map(visibleWord).join(', '),
+    ...(server?.lost ?? []).map(lost),
+    ...clients.filter(({ negotiated }) => Object.hasOwn(negotiated, name)).map(({ client, negotiated }) => `with ${visibleWord(client)}: ${negotiated[name].map(visibleWord).join(', ')}`),
+    ...clients.flatMap(({ client, lost: theirs }) => theirs.filter(({ server: only }) => only === undefined || only === name).map((each) => `with ${visibleWord(client)}: ${lost(each)}`)),
+  ].filter(Boolean).join(' · ');
 }
 
 /** What can be done in its state, what helps most first. */
@@ -78,106 +133,60 @@ export function actions({ name, state: word, transport }) {
   return [
     word === 'awaiting-approval' && button('Review and approve', () => openApproval(name), 'main'),
     (word === 'needs-auth') && button('Sign in', () => attempt(() => signIn(name)), 'main'),
-    word === 'disabled' && button('Enable', post('enable', `${name} is on.`), 'main'),
-    ['connected', 'failed', 'pending', 'needs-auth'].includes(word) && button('Reconnect', post('reconnect', `${name} is connected to anew.`), word === 'failed' ? 'main' : ''),
-    word !== 'disabled' && button('Disable', post('disable', `${name} is off.`)),
-    remote && word === 'connected' && button('Sign out', () => signOut(name)),
+    word === 'disabled' && button('Enable', post('enable', `${name} is enabled.`), 'main'),
+    ['connected', 'idle', 'failed', 'pending', 'needs-auth'].includes(word) && button('Reconnect', post('reconnect', `Reconnecting ${name}.`), word === 'failed' ? 'main' : ''),
+    word !== 'disabled' && button('Disable', post('disable', `${name} is disabled.`)),
+    remote && ['connected', 'idle'].includes(word) && button('Sign out', () => signOut(name)),
   ].filter(Boolean);
 }
 
 async function signOut(name) {
   const told = await attempt(() => ask('POST', at(name, 'sign-out')));
   if (!told) return;
-  notice(told.signedOut ? `Signed out of ${name}.` : `Nobody was signed in to ${name}.`);
+  notice(told.signedOut ? `Signed out of ${name}.` : `No one was signed in to ${name}.`);
   if (told.problem) notice(told.problem, 'wrong');
   await attempt(look);
 }
 
 /** What runs for it, and the memory of that. */
-async function processes(name, place) {
-  const told = await ask('GET', at(name, 'processes')).catch(() => undefined);
-  if (!told?.processes.length) return place.replaceChildren();
-  const depth = new Map();
-  const rows = told.processes.map(({ pid, parent, name: program, resident }) => {
-    depth.set(pid, depth.has(parent) ? depth.get(parent) + 1 : 0);
-    return h('tr', {}, h('td', {}, `${'\u2003'.repeat(depth.get(pid))}${program}`), h('td', {}, pid), h('td', {}, memory(resident)));
-  });
-  return place.replaceChildren(
-    h('h2', { id: 'processes' }, `Processes, ${memory(told.resident)} together`),
-    h('table', { 'aria-labelledby': 'processes' },
-      h('thead', {}, h('tr', {}, ['Program', 'Process', 'Memory'].map((each) => h('th', { scope: 'col' }, each)))),
-      h('tbody', {}, rows)),
-    button('Look again', () => processes(name, place)));
-}
-
-const memory = (bytes) => (bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
-
-/** What would run: all of it, as it stands in the file, and what has changed since it was approved last. */
-export function openApproval(name) {
-  const cases = known.approvals.filter((each) => each.name === name);
-  if (!cases.length) return notice(`Nothing called ${name} awaits approval.`);
-  return open(`Approve ${visibleWord(name)}?`, (close) => cases.map((each) => {
-    const decide = (verdict, done) => () => attempt(async () => {
-      await ask('POST', here('approvals'), { name: each.name, digest: each.digest, verdict });
-      close();
-      await look();
-    }, done);
-    return h('section', { className: 'approval' },
-      h('p', {}, `The ${each.kind} comes from the project's own files. Once approved, exactly this may run:`),
-      runs(each.content).map((line) => h('p', { className: 'host' }, line)),
-      h('pre', { tabindex: '0' }, visibleJson(each.content, 2)), facts([['File', visibleWord(`${each.at.origin}:${each.at.line}`)]]),
-      each.changes?.length > 0 && h('div', {}, h('h2', {}, 'Changed since you approved it'),
-        facts(each.changes.map(({ field, before, after }) => [visibleWord(field), `${show(before)} → ${show(after)}`]))),
-      h('div', { className: 'actions' }, button('Approve', decide('approve', `${name} is approved.`), 'main'), button('Reject', decide('reject', `${name} is rejected.`), 'grave')));
-  }));
-}
-
-/** The command line and the address in something that awaits approval, as far as it has any. */
-function runs(content) {
-  if (typeof content === 'string') return [visibleWord(content)];
-  const { command, args, url } = content ?? {};
-  const shown = (word) => (typeof word === 'string' ? visibleWord(word) : visibleJson(word));
-  const words = command === undefined ? [] : [command, ...(Array.isArray(args) ? args : [])].map(shown);
-  return [words.join(' '), typeof url === 'string' && visibleWord(url)].filter(Boolean);
-}
-
-const show = (value) => (value === undefined ? 'nothing' : visibleJson(value));
-
-async function log(name, place) {
-  const told = await attempt(() => ask('GET', at(name, 'logs?lines=200')));
-  if (told) place.replaceChildren(h('h2', {}, 'Log'), pre(told.lines.join('\n') || 'It has written nothing.'));
-}
-
-/** Its entry, to be changed. What is hidden stays what it is. */
-async function edit(name, place) {
-  const told = await attempt(() => ask('GET', at(name)));
-  if (!told) return;
-  if (!told.writable) {
-    place.replaceChildren(h('h2', {}, 'Entry'), pre(told.entry));
-    return;
-  }
-  const text = h('textarea', { 'aria-label': 'Entry', spellcheck: 'false', value: JSON.stringify(told.entry, null, 2) });
-  const problem = h('p', { className: 'wrong', role: 'alert' });
-  const save = async () => {
-    try {
-      problem.textContent = '';
-      await ask('PUT', at(name, `?scope=${part(told.scope)}`).replace('/?', '?'), { entry: JSON.parse(text.value) });
-      await attempt(look, `${name} is changed.`);
-    } catch (refused) {
-      problem.textContent = wrong(refused);
+function processes(name) {
+  const element = h('section', {});
+  let running;
+  async function read() {
+    const told = named(name)?.stats && await ask('GET', at(name, 'processes')).catch(() => undefined);
+    if (!told?.processes.length) {
+      element.replaceChildren(h('p', { className: 'faint' }, 'No process runs for this server.'), button('Refresh', read));
+      return;
     }
+    const depth = new Map();
+    const rows = told.processes.map(({ pid, parent, name: own, program = own, resident }) => {
+      depth.set(pid, depth.has(parent) ? depth.get(parent) + 1 : 0);
+      return [[`${'\u2003'.repeat(depth.get(pid))}${program}`, !program.startsWith(own) && h('small', {}, ` calls itself ${own}`)], pid, memory(resident)];
+    });
+    element.replaceChildren(
+      h('p', {}, `${count(told.processes.length, 'process', 'processes')}, ${memory(told.resident)} together`),
+      table('Processes', ['Program', '#Process', '#Memory'], rows),
+      button('Refresh', read));
+  }
+  return {
+    element,
+    update() {
+      // Read when it was started anew, and not with every call.
+      const pid = (named(name)?.stats?.pids ?? [named(name)?.stats?.pid]).join(' ');
+      if (pid !== running) read();
+      running = pid;
+    },
   };
-  place.replaceChildren(h('h2', {}, 'Entry'), text, problem, h('div', { className: 'actions' }, button('Save', save, 'main')));
 }
 
-function remove(name, close) {
-  open(`Remove ${name}?`, (closeThis) => [
+function remove(name) {
+  open(`Remove ${name}?`, (close) => [
     h('p', {}, `Its entry is taken out of ${named(name)?.at?.origin ?? 'its file'}.`),
     h('div', { className: 'actions' }, button('Remove it', async () => {
-      closeThis();
+      close();
       const scope = named(name)?.scope;
       const done = await attempt(async () => { await ask('DELETE', at(name, `?scope=${part(scope ?? '')}`).replace('/?', '?')); await look(); return true; }, `${name} is removed.`);
-      if (done) close();
-    }, 'grave')),
+      if (done) document.querySelector('dialog.drawer')?.close();
+    }, 'grave'), button('Cancel', close)),
   ]);
 }

@@ -1,81 +1,72 @@
 /** Every server with how it is, live; each opens to everything there is to know and do. */
 
-import { ask } from './api.js';
-import { attempt, button, calmly, h, open, wrong } from './dom.js';
-import { list, search } from './list.js';
-import { openServer, state } from './server.js';
-import { here, known, look } from './store.js';
+import { openAdding } from './adding.js';
+import { button, h } from './dom.js';
+import { filter, values } from './filter.js';
+import { openImport } from './import.js';
+import { cell, list, search } from './list.js';
+import { to } from './route.js';
+import { state, stateWord, why } from './server-state.js';
+import { known } from './store.js';
+import { count, millis, short } from './units.js';
 
-const words = ({ name, scope, transport, state: word, serverName }) =>
-  [name, scope, transport, word, serverName].filter(Boolean).join(' ').toLowerCase();
+const words = ({ name, scope, transport, serverName, target, ...server }) =>
+  [name, scope, transport, target, stateWord(server), serverName].filter(Boolean).join(' ').toLowerCase();
+
+/** What matters first: what is wrong, then what runs. */
+const URGENCY = ['failed', 'needs-auth', 'awaiting-approval', 'invalid', 'blocked', 'pending', 'connected', 'idle', 'disabled', 'rejected'];
+const calls = ({ name }) => known.traffic.servers.find(({ server }) => server === name)?.calls ?? 0;
+const ORDERS = {
+  '': (one, other) => one.name.localeCompare(other.name),
+  state: (one, other) => URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state),
+  calls: (one, other) => calls(other) - calls(one),
+  latency: (one, other) => (other.stats?.latency?.p99Millis ?? -1) - (one.stats?.latency?.p99Millis ?? -1),
+  cost: (one, other) => (other.cost ?? 0) - (one.cost ?? 0),
+};
+const ORDER_NAMES = [['', 'By name'], ['state', 'By state'], ['calls', 'By calls'], ['latency', 'By latency'], ['cost', 'By tokens of tools']];
+
+const COLUMNS = [[2, 'Where'], [3, 'Protocol'], [1, 'Tools', true], [2, 'Calls, last hour', true], [1, 'p50 · p99', true]];
 
 export function view() {
-  const count = h('span', { className: 'count', role: 'status' });
-  const typed = h('input', { type: 'search', 'aria-label': 'Search servers', placeholder: 'Search', oninput: calmly(update, 30) });
-  const { element, show } = list('Servers', row, 'No server is configured yet: add one.');
+  const head = filter('Servers', {
+    search: 'Search servers', changed: update,
+    choices: {
+      state: { label: 'State', options: () => values('All states', known.servers, stateWord) },
+      scope: { label: 'Scope', options: () => values('All scopes', known.servers, ({ scope }) => scope) },
+      sort: { label: 'Order', options: () => [...ORDER_NAMES] },
+    },
+    more: [button('Import', openImport), button('Add a server', openAdding, 'main')],
+  });
+  const { elements, show } = list('Servers', COLUMNS, row, () => (known.servers.length
+    ? h('p', {}, 'No server matches.')
+    : known.isLoaded ? [h('h2', {}, 'No servers yet'), h('p', {}, 'Add one, or import those that your clients have already.')] : h('p', {}, 'Loading…')));
 
   function update() {
-    const found = search(known.servers, typed.value, words);
-    count.textContent = `${found.length} of ${known.servers.length}`;
+    const { q, state: wanted, scope, sort } = head.read();
+    const found = search(known.servers, q, words)
+      .filter((server) => (!wanted || stateWord(server) === wanted) && (!scope || server.scope === scope))
+      .sort(ORDERS[sort] ?? ORDERS['']);
+    head.tell(found.length, known.servers.length);
     show(found);
   }
 
-  const bar = h('div', { className: 'bar' }, h('h1', {}, 'Servers'), typed, count, button('Add a server', openAdding, 'main'));
-  return { element: [bar, element], update };
+  return { element: [head.element, ...elements], update };
 }
 
 function row(server) {
-  const { name, scope, transport, protocol, toolCount, cost, stats = {} } = server;
-  const latency = stats.latency;
-  const numbers = [
-    protocol, toolCount ? `${toolCount} tools, ${cost} tokens` : undefined,
-    stats.callsInFlight ? `${stats.callsInFlight} in flight` : undefined,
-    latency && `${latency.p50Millis} / ${latency.p99Millis} ms`,
-    stats.restarts ? `${stats.restarts} restarts` : undefined,
-  ];
+  const { name, scope, transport, protocol, toolCount, cost, target, at: place, stats = {} } = server;
+  const { latency } = stats;
   return {
     key: `${scope} ${name}`,
-    open: () => openServer(name),
+    href: to('servers', name),
     parts: [
-      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, [scope, transport, why(server)].filter(Boolean).join(' · '))),
-      h('span', { className: 'facts' }, numbers.filter(Boolean).map((each) => h('span', {}, each))),
-      state(server),
+      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, [why(server) ?? target ?? transport, stats.restarts ? count(stats.restarts, 'restart') : ''].filter(Boolean).join(' · '))),
+      cell(2, [scope, place && place.origin.split('/').pop()].filter(Boolean).join(' · ')),
+      cell(3, [transport, protocol].filter(Boolean).join(' · ')),
+      cell(1, toolCount ? `${count(toolCount, 'tool')} · ${short(cost)} tokens` : '–', true),
+      cell(2, [short(calls(server)), stats.callsInFlight ? `${stats.callsInFlight} running` : ''].filter(Boolean).join(' · '), true),
+      cell(1, latency ? `${millis(latency.p50Millis)} · ${millis(latency.p99Millis)}` : '–', true),
+      h('span', {}, state(server)),
     ],
   };
-}
-
-const why = ({ why: reason, error }) => reason ?? error?.causes?.join(': ');
-
-/** A window to add a server in: words for a form, or whatever was copied from somewhere. */
-function openAdding() {
-  const problem = h('p', { className: 'wrong', role: 'alert' });
-  const name = h('input', { id: 'new-name', autocomplete: 'off' });
-  const scope = h('select', { id: 'new-scope' },
-    h('option', { value: 'local' }, 'This project, for me alone'),
-    h('option', { value: 'project' }, 'This project, for everybody in it'),
-    h('option', { value: 'user' }, 'Everywhere, for me'));
-  const what = h('textarea', { id: 'new-what', required: true, spellcheck: 'false', placeholder: 'https://example.com/mcp\n\nnpx -y @scope/server\n\n{"mcpServers": {"name": {"command": "…"}}}' });
-  open('Add a server', (close) => [h('form', { onsubmit: async (event) => {
-    event.preventDefault();
-    problem.textContent = '';
-    try {
-      const { added } = await ask('POST', here('servers'), { name: name.value.trim() || undefined, scope: scope.value, ...meant(what.value.trim()) });
-      close();
-      await attempt(look, `Added ${added.map((each) => each.name).join(', ')}.`);
-    } catch (refused) {
-      problem.textContent = wrong(refused);
-    }
-  } },
-  h('div', { className: 'field' }, h('label', { for: 'new-what' }, 'An address, a command, or JSON as documentation shows it'), what),
-  h('div', { className: 'field' }, h('label', { for: 'new-name' }, 'Name (JSON may bring its own)'), name),
-  h('div', { className: 'field' }, h('label', { for: 'new-scope' }, 'Where it counts'), scope),
-  problem, h('div', { className: 'actions' }, h('button', { type: 'submit', className: 'main' }, 'Add')))]);
-}
-
-/** What was typed: JSON, an address, or a command and its arguments. */
-function meant(text) {
-  if (text.startsWith('{')) return { snippet: text };
-  if (/^\w+:\/\//.test(text)) return { url: text };
-  const [command, ...args] = (text.match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) => word.replace(/^(["'])(.*)\1$/, '$2'));
-  return { entry: { command, args } };
 }

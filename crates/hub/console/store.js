@@ -1,29 +1,34 @@
 /** What is known of the hub, kept current from what happens in it. */
 
 import { ask, part } from './api.js';
-import { calmly } from './dom.js';
+import { calmly, notice, visibleWord, wrong } from './dom.js';
 import { begin, lookAt } from './link.js';
 import { notify } from './notify.js';
+import { route } from './route.js';
 
 /** Calls that are remembered. */
 const CALLS = 2000;
 
 /** Everything that is known. Views read it and never write it. */
 export const known = {
-  /** @type {'open' | 'lost' | 'refused' | 'opening'} */ link: 'opening',
+  /** @type {'open' | 'lost' | 'ended' | 'refused' | 'opening'} */ link: 'opening',
   /** @type {Array<{ id: string, root: string, agent?: string }>} */ workspaces: [],
   /** @type {string | undefined} */ workspace: undefined,
   /** @type {string | undefined} */ session: undefined,
-  servers: [], problems: [], approvals: [], clients: [],
+  servers: [], problems: [], extensions: {}, approvals: [], clients: [],
+  /** Whether servers and calls were read once. */ isLoaded: false,
+  /** The calls of the last hour, counted. */ traffic: { total: { calls: 0, errors: 0, refused: 0, cancelled: 0, tokens: 0 }, minutes: [], tools: [], servers: [], clients: [] },
+  /** Clients on this machine, once they were looked for. @type {Array<any> | undefined} */ installations: undefined,
   catalog: { servers: [], tools: [], prompts: [], resources: [], templates: [] },
   /** @type {Map<string, any>} */ questions: new Map(),
   /** What was answered for longer than a session. */ answers: [],
+  /** Permission rules, and the mode, once they were looked for. */ rules: { rules: [] },
   /** The newest first. */ calls: [],
 };
 
 const listeners = new Set();
 
-/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`. */
+/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`, `traffic`, `rules`, `clients`. */
 export function follow(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -37,19 +42,23 @@ export const here = (rest) => `workspaces/${part(known.workspace ?? '')}/${rest}
 /** An address of a server in it. */
 export const at = (server, rest = '') => here(`servers/${part(server)}${rest && `/${rest}`}`);
 
+/** What a server starts or connects to, in one line. */
+const target = ({ command, args = [], url } = {}) => [command, ...args, url].filter((word) => typeof word === 'string').map(visibleWord).join(' ') || undefined;
+
 /** Looks at the servers now. */
 export async function look() {
   if (!known.workspace) return;
-  const [{ servers, problems }, { pending }, { attached }] =
+  const [{ servers, problems, extensions }, { pending }, { attached }] =
     await Promise.all([ask('GET', here('servers')), ask('GET', here('approvals')), ask('GET', 'status')]);
-  Object.assign(known, { servers, problems, approvals: pending, clients: attached });
+  const named = servers.map((server) => ({ ...server, target: target(server.entry) }));
+  Object.assign(known, { servers: named, problems, extensions, approvals: pending, clients: attached });
   changed('servers');
 }
 
 /** Looks at everything servers offer now. */
 export async function lookAtCatalog() {
   if (!known.workspace) return;
-  known.catalog = await ask('GET', here('catalog'));
+  known.catalog = await ask('GET', here(known.session ? `catalog?session=${part(known.session)}` : 'catalog'));
   changed('catalog');
 }
 
@@ -66,14 +75,51 @@ async function lookAtCalls() {
   changed('calls');
 }
 
-const lookSoon = calmly(() => look().catch(lost));
+/** Counts the last hour anew. */
+export async function lookAtTraffic() {
+  known.traffic = await ask('GET', 'traffic');
+  changed('traffic');
+}
+
+/** Looks at the permission rules of the project. */
+export async function lookAtRules() {
+  if (!known.workspace) return;
+  known.rules = await ask('GET', here('rules'));
+  changed('rules');
+}
+
+/** Looks for the clients of this machine. */
+export async function lookAtClients() {
+  if (!known.workspace) return;
+  known.installations = (await ask('GET', here('clients'))).clients;
+  changed('clients');
+}
+
+/** Rules are in the files that servers are in, so that a change of these may be one of those. */
+const lookSoon = calmly(() => {
+  look().catch(lost);
+  if (known.rules.mode) lookAtRules().catch(lost);
+});
 const catalogSoon = calmly(() => lookAtCatalog().catch(lost), 400);
 /** An answer may be one to remember, which is kept after the question has gone. */
 const questionsSoon = calmly(() => lookAtQuestions().catch(lost), 400);
-const lost = (problem) => { if (problem?.kind === 'unauthorized') linked('refused'); };
+const trafficSoon = calmly(() => lookAtTraffic().catch(lost), 1000);
+/** An hour goes on, also while nothing happens in it. */
+setInterval(() => { if (known.link === 'open' && !document.hidden) trafficSoon(); }, 30_000);
+/** A call that begins is no event: where running calls are shown, they are asked for. */
+setInterval(() => {
+  if (known.link !== 'open' || document.hidden || !['overview', 'clients'].includes(route().view)) return;
+  ask('GET', 'status').then(({ attached }) => { known.clients = attached; changed('servers'); }).catch(lost);
+}, 2000);
+/** A hub that is gone shows in the link; what it refuses is told. */
+const lost = (problem) => {
+  if (problem?.kind === 'unauthorized') linked('refused');
+  else if (problem?.kind) notice(wrong(problem), 'wrong');
+};
 
 function linked(link) {
-  if (known.link === link) return;
+  // The hub said that it ends, and the stream breaks off: nothing was lost.
+  if (known.link === link || (known.link === 'ended' && link === 'lost')) return;
   known.link = link;
   changed('link');
 }
@@ -81,7 +127,9 @@ function linked(link) {
 /** Everything anew. */
 async function lookAtAll() {
   await lookAtWorkspaces();
-  await Promise.all([look(), lookAtQuestions(), lookAtCalls()]);
+  await Promise.all([look(), lookAtQuestions(), lookAtCalls(), lookAtTraffic()]);
+  known.isLoaded = true;
+  changed('servers');
   catalogSoon();
 }
 
@@ -94,10 +142,10 @@ async function lookAtWorkspaces() {
 /** Turns to another workspace. */
 export function choose(workspace) {
   if (workspace === known.workspace) return;
-  Object.assign(known, { workspace, session: undefined, servers: [], problems: [], approvals: [] });
+  Object.assign(known, { workspace, session: undefined, servers: [], problems: [], approvals: [], isLoaded: false, rules: { rules: [] }, installations: undefined });
   changed('link');
   lookAt(workspace);
-  lookSoon();
+  look().then(() => { known.isLoaded = true; changed('servers'); }).catch(lost);
   catalogSoon();
 }
 
@@ -136,7 +184,9 @@ const NEWS = {
     known.calls = [call, ...known.calls].slice(0, CALLS);
     changed('calls');
     lookSoon();
+    trafficSoon();
   },
+  ending: () => linked('ended'),
 };
 
 /** Begins, and goes on for as long as the page is there. */

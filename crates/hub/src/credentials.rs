@@ -1,4 +1,5 @@
-//! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in.
+//! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in. Other
+//! principals than the local one get their own sign-in only.
 //!
 //! Used by the engine, which asks [`CredentialSources`] for every connection, and by the commands that sign in, which
 //! share its choice of servers. It does not print anything or open a page.
@@ -12,11 +13,12 @@ use switchboard_auth::{
     SignInTarget, UserPresence,
 };
 use switchboard_config::{
-    ConfigWorkspace, DesiredServer, Entry, Remote, Scope, Transport, baseline_environment,
-    restricted_path,
+    ConfigWorkspace, DesiredServer, Entry, EntryCredential, Remote, Scope, Transport,
+    baseline_environment, restricted_path,
 };
 use switchboard_core::connection;
 use switchboard_core::engine::{CredentialSource, ProcessEnvironment};
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_process::ProcessGuard;
 use switchboard_sources::ConnectorCredentials;
 use switchboard_wire::http::{CredentialProvider, HttpError, HttpPoolOptions, NoCredentials};
@@ -133,13 +135,41 @@ impl CredentialSources {
     }
 }
 
-impl CredentialSource for CredentialSources {
-    fn credentials(
+impl CredentialSources {
+    /// The sign-in of a principal other than the local one: its own record in the store, and nothing else.
+    fn guest_credentials(
         &self,
+        principal: &str,
         server: &DesiredServer,
         entry: &Entry,
         environment: &ProcessEnvironment,
     ) -> (Arc<dyn CredentialProvider>, String) {
+        let target = match server.credential() {
+            EntryCredential::SignIn => sign_in_target(server, entry),
+            EntryCredential::None | EntryCredential::InEntry(_) => None,
+        };
+        let Some(target) = target.map(|target| target.for_principal(principal)) else {
+            return (Arc::new(NoCredentials), format!("none of {principal}"));
+        };
+        let key = format!("sign-in {} of {principal}", target.store_key());
+        let network = server_pool_options(server, entry, environment);
+        let sign_in = SignIn::new(target, self.store.clone(), network);
+        // A page would open in the browser of another person.
+        (Arc::new(OAuthCredentials::new(sign_in, UserPresence::Nobody)), key)
+    }
+}
+
+impl CredentialSource for CredentialSources {
+    fn credentials(
+        &self,
+        principal: &str,
+        server: &DesiredServer,
+        entry: &Entry,
+        environment: &ProcessEnvironment,
+    ) -> (Arc<dyn CredentialProvider>, String) {
+        if principal != LOCAL_PRINCIPAL {
+            return self.guest_credentials(principal, server, entry, environment);
+        }
         if let Some(connectors) = self.connector_credentials(server, entry) {
             return (connectors, "catalogue".to_owned());
         }
@@ -148,15 +178,24 @@ impl CredentialSource for CredentialSources {
             return (helper, format!("helper of {}", server.name));
         }
         match sign_in_target(server, entry) {
-            // A file that cannot be read fails the connection, which reports it.
             Some(subject) => {
-                let usual = proxied_pool_options(environment);
-                let network = pool_options(server, entry, &usual).unwrap_or(usual);
+                let network = server_pool_options(server, entry, environment);
                 self.sign_in_credentials(subject, network, environment)
             }
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
+}
+
+/// How the server of an entry is reached from this environment. A file that cannot be read fails the connection, which
+/// reports it.
+fn server_pool_options(
+    server: &DesiredServer,
+    entry: &Entry,
+    environment: &ProcessEnvironment,
+) -> HttpPoolOptions {
+    let usual = proxied_pool_options(environment);
+    pool_options(server, entry, &usual).unwrap_or(usual)
 }
 
 /// The remote server of an entry and its `headers_helper`, if it has one.

@@ -15,6 +15,9 @@ use switchboard_core::engine::QueueAccess;
 use crate::credentials::CredentialSources;
 use crate::{HubError, ProgramContext, process_guard};
 
+/// How long a server may be without a call before it is stopped, unless `limits.serverIdleMs` says otherwise.
+const DEFAULT_SERVER_IDLE: Duration = Duration::from_mins(10);
+
 const CONNECT_TIMEOUT_VAR: &str = "MCP_TIMEOUT";
 const LOCAL_BATCH_SIZE_VAR: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE_BATCH_SIZE_VAR: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
@@ -69,6 +72,11 @@ fn timing(desired: &Desired, environment: &EnvironmentVariables) -> ConnectionTi
         local_slots: slots(LOCAL_BATCH_SIZE_VAR, usual.local_slots),
         remote_slots: slots(REMOTE_BATCH_SIZE_VAR, usual.remote_slots),
         calls_in_flight: in_flight.unwrap_or(usual.calls_in_flight),
+        server_idle: match limits.server_idle_ms {
+            Some(0) => None,
+            Some(millis) => Some(Duration::from_millis(millis)),
+            None => Some(DEFAULT_SERVER_IDLE),
+        },
         // No retries: the person sees the failure, and types the command again.
         retries: 0,
         ..usual

@@ -44,7 +44,7 @@ pub enum HubError {
     #[error("bare names are for one server only")]
     BareNames,
     /// The view names a server that is not configured.
-    #[error("no server is called `{name}`")]
+    #[error("there is no server `{name}`")]
     UnknownServer {
         /// The name.
         name: String,
@@ -67,25 +67,27 @@ pub enum HubError {
         source: io::Error,
     },
     /// The system does not say which address was bound.
-    #[error("cannot tell where it listens")]
+    #[error("cannot read the address that it listens on")]
     LocalAddress(#[source] io::Error),
     /// The faces ended with an error.
     #[error("cannot serve")]
     Faces(#[source] FaceError),
     /// Clients of other machines were to be let in by their user.
-    #[error("{place} can be reached from other machines, where users mean nothing")]
+    #[error(
+        "{place} can be reached from other machines, where `--auth user` cannot check the user"
+    )]
     UserAuthBeyondMachine {
         /// The address, or the host name.
         place: String,
     },
     /// The URL that clients reach the hub by has a path, or is none.
-    #[error("`{url}` is no URL that a hub can have")]
+    #[error("`{url}` is not a valid URL for a hub")]
     ResourceUrl {
         /// The text.
         url: String,
     },
     /// The URL of an authorization server is none.
-    #[error("`{url}` is no URL that an authorization server can have")]
+    #[error("`{url}` is not a valid URL for an issuer")]
     IssuerUrl {
         /// The text.
         url: String,
@@ -97,7 +99,7 @@ pub enum HubError {
         place: String,
     },
     /// The file of tokens cannot be read.
-    #[error("cannot reach the tokens")]
+    #[error("cannot read the tokens")]
     Tokens {
         /// The file.
         path: PathBuf,

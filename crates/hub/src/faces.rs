@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_gateway::face::{self, FaceOptions};
+use switchboard_config::Limits;
+use switchboard_gateway::face::{self, FaceOptions, Readiness};
 use switchboard_wire::json::Raw;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
@@ -21,7 +22,7 @@ use crate::admin::{
 };
 use crate::served_workspace::ServedWorkspace;
 use crate::workspace_registry::WorkspaceRegistry;
-use crate::{FacesOptions, HubError};
+use crate::{AppsOptions, FacesOptions, HubError};
 
 /// How long the admin API may take to leave a port.
 const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -58,6 +59,19 @@ impl BoundAddress {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// Answers probes at the address while `opening` runs, which makes what is served there.
+    pub async fn probed_while<T>(
+        &self,
+        access: &AccessSetup,
+        limits: &Limits,
+        opening: impl Future<Output = T>,
+    ) -> Result<T, HubError> {
+        let options = access.face_options(limits, self.address);
+        face::answer_probes(&self.listener, &options, Readiness::Starting, opening)
+            .await
+            .map_err(HubError::Faces)
+    }
 }
 
 // === impl WorkspaceFaces ===
@@ -69,6 +83,7 @@ impl WorkspaceFaces {
         workspace: Arc<ServedWorkspace>,
         access: &AccessSetup,
         admin: Option<&AdminApi>,
+        apps: &AppsOptions,
         state_dir: &Path,
     ) -> Self {
         let snapshot = workspace.snapshot();
@@ -78,7 +93,7 @@ impl WorkspaceFaces {
         if let Some(admin) = admin {
             options.open_sessions = admin.open_sessions();
             let url = access.local_url(bound.address);
-            match admin.routes_for_address(bound.address, &url, state_dir).await {
+            match admin.routes_for_address(bound.address, &url, apps, state_dir).await {
                 Ok(Some(routes)) => {
                     info.console = Some(routes.invitation.clone());
                     let (with_console, lease) = routes.add_to_faces(options);
@@ -89,6 +104,14 @@ impl WorkspaceFaces {
             }
         }
         Self { bound, workspace, options, info, console }
+    }
+
+    /// Answers probes at the address while the last calls are finished, too. The address is free for another process only
+    /// after that.
+    #[must_use]
+    pub fn with_probes_while_draining(mut self) -> Self {
+        self.options.probes_while_draining = true;
+        self
     }
 
     /// The console beside the faces.
@@ -140,8 +163,9 @@ pub(crate) async fn serve_in_hub(
     let bound = take_address(wanted.listen, admin).await;
     let bound = bound.map_err(|error| registry.to_admin_problem(&error))?;
     let address = bound.address();
+    let (apps, state_dir) = (&wanted.apps, registry.state_dir());
     let mut faces =
-        WorkspaceFaces::new(bound, workspace, &access, Some(admin), registry.state_dir()).await;
+        WorkspaceFaces::new(bound, workspace, &access, Some(admin), apps, state_dir).await;
     let (info, console) = (faces.info().clone(), faces.take_console_lease());
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(faces.serve(shutdown.clone()));

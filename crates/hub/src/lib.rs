@@ -13,6 +13,7 @@
 mod access;
 pub mod admin;
 mod agents;
+mod apps_options;
 pub mod attach;
 #[cfg(unix)]
 mod credentials;
@@ -36,6 +37,7 @@ mod view_options;
 mod workspace_registry;
 
 pub use agents::AgentBridges;
+pub use apps_options::{AppsOptions, AppsOrigin, InvalidAppsOrigin};
 pub use view_options::{AccessOptions, ClientAuth, FacesOptions, ViewOptions};
 #[cfg(unix)]
 pub use {

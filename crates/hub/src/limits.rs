@@ -3,8 +3,6 @@
 //! Used by the hub and the program before they start threads or open many descriptors, so that a low limit is an
 //! error that names it. It does not start threads or open descriptors.
 
-use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
-
 use crate::HubError;
 
 /// A hub with one server, its log, its socket and a client needs 30.
@@ -46,9 +44,18 @@ pub fn has_few_threads() -> bool {
 }
 
 /// How many processes and threads this user may have; `None` where there is no limit.
+#[cfg(not(target_os = "macos"))]
 pub fn process_limit() -> Option<u64> {
+    use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+
     let (soft, _) = getrlimit(Resource::RLIMIT_NPROC).ok()?;
     (soft != RLIM_INFINITY).then_some(soft)
+}
+
+/// macOS does not count threads under its limit of processes.
+#[cfg(target_os = "macos")]
+pub fn process_limit() -> Option<u64> {
+    None
 }
 
 #[cfg(test)]

@@ -68,12 +68,8 @@ impl LocalHub {
         let (usual, limit) = (options.connections, raise_descriptor_limit());
         options.connections = fitting_connections(usual, limit, DescriptorShare::Socket);
         let stop = CancellationToken::new();
-        let workspaces = Arc::new(WorkspaceRegistry::new(
-            engine.clone(),
-            program.host.clone(),
-            plugins,
-            Arc::clone(&advice),
-        ));
+        let workspaces =
+            Arc::new(WorkspaceRegistry::new(engine.clone(), program, plugins, Arc::clone(&advice)));
         let usage = options.pulse.clone();
         let admin = AdminApi::new(engine.clone(), workspaces.clone(), advice, usage, stop.clone());
         let service = Arc::new(HubService { workspaces: workspaces.clone(), admin });

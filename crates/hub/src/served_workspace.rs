@@ -136,6 +136,7 @@ pub(crate) async fn start_workspace(
         otherwise: Some(plugins.builtin.clone()),
         plugins: Some(Arc::clone(&plugins.host)),
         only: view.only_servers(),
+        without_project_servers: view.without_project_servers,
     };
     let WorkspaceInputs { host, variables, .. } = inputs;
     Ok(SyncedWorkspace::start(engine.clone(), host, resolve, variables, options, extras).await)
@@ -199,7 +200,11 @@ impl WorkspaceInputs {
     /// absent. May block.
     pub(crate) fn identify(&mut self, view: &ViewOptions) -> WorkspaceId {
         // Of the extras only the choice of servers makes another workspace.
-        let extras = WorkspaceExtras { only: view.only_servers(), ..WorkspaceExtras::default() };
+        let extras = WorkspaceExtras {
+            only: view.only_servers(),
+            without_project_servers: view.without_project_servers,
+            ..WorkspaceExtras::default()
+        };
         let resolve = self.resolve_options(view);
         let desired = self.desired.take().filter(|_| view.agent.is_none());
         let desired =

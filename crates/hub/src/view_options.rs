@@ -15,6 +15,8 @@ use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::ToolSearch;
 use switchboard_gateway::face::FaceLimits;
 
+use crate::AppsOptions;
+
 /// How a client sees the servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,6 +35,9 @@ pub struct ViewOptions {
     pub tool_search: ToolSearch,
     /// Tokens of a result that the client is given at once; 0 means all.
     pub result_limit: Option<usize>,
+    /// Whether servers of a project's `.mcp.json` are left out, because the client reads that file itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_project_servers: bool,
 }
 
 /// A workspace served over the network.
@@ -46,6 +51,9 @@ pub struct FacesOptions {
     /// Which clients are let in.
     #[serde(default, rename = "guarding")]
     pub access: AccessOptions,
+    /// Where the console shows apps.
+    #[serde(default)]
+    pub apps: AppsOptions,
 }
 
 /// Which clients are let in at an address, and how much they may use.
@@ -62,6 +70,8 @@ pub struct AccessOptions {
     pub auth_audience: Vec<String>,
     /// The scopes that tokens have to allow.
     pub auth_scope: Vec<String>,
+    /// The claim of tokens that lists the groups of their subject; `groups` if absent.
+    pub auth_groups: Option<String>,
     /// Host names that clients may call this machine by.
     pub allow_host: Vec<String>,
     /// Origins of web pages that may call.
@@ -121,6 +131,7 @@ impl ViewOptions {
             mode: Some(Mode::Default),
             tool_search: ToolSearch::Off,
             result_limit: None,
+            without_project_servers: false,
         }
     }
 
@@ -149,6 +160,7 @@ impl Default for AccessOptions {
             auth_resource: None,
             auth_audience: Vec::new(),
             auth_scope: Vec::new(),
+            auth_groups: None,
             allow_host: Vec::new(),
             allow_origin: Vec::new(),
             tls_cert: None,
@@ -182,6 +194,10 @@ mod tests {
                 idle: Some(Duration::from_secs(90)),
                 ..AccessOptions::default()
             },
+            apps: AppsOptions {
+                origin: Some("https://apps.example".parse().unwrap()),
+                listen: Some("127.0.0.1:7421".parse().unwrap()),
+            },
         };
         let json = serde_json::json!({
             "view": {
@@ -191,10 +207,12 @@ mod tests {
             "listen": "127.0.0.1:7420",
             "guarding": {
                 "auth": "user", "authIssuer": null, "authResource": null, "authAudience": [],
-                "authScope": [], "allowHost": [], "allowOrigin": [], "tlsCert": null, "tlsKey": null,
+                "authScope": [], "authGroups": null, "allowHost": [], "allowOrigin": [],
+                "tlsCert": null, "tlsKey": null,
                 "rate": null, "maxSessions": 1024, "maxMessage": 16_777_216,
                 "idle": { "secs": 90, "nanos": 0 },
             },
+            "apps": { "origin": "https://apps.example", "listen": "127.0.0.1:7421" },
         });
         assert_eq!(serde_json::to_value(&options).unwrap(), json);
         assert_eq!(serde_json::from_value::<FacesOptions>(json).unwrap(), options);

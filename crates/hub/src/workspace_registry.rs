@@ -4,7 +4,7 @@
 //! workspace. It does not accept connections.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,6 +29,8 @@ pub struct WorkspaceRegistry {
     engine: Engine,
     /// The folders and the user of the hub's own process: a client cannot name other ones.
     own_host: HostContext,
+    /// The hub's own program.
+    program: Option<PathBuf>,
     plugins: ProgramPlugins,
     advice: Arc<dyn HubAdvice>,
     /// Held while a workspace is opened, so that clients that come at once share the workspace.
@@ -48,12 +50,13 @@ struct OpenWorkspaces {
 impl WorkspaceRegistry {
     pub(crate) fn new(
         engine: Engine,
-        own_host: HostContext,
+        program: &ProgramContext,
         plugins: ProgramPlugins,
         advice: Arc<dyn HubAdvice>,
     ) -> Self {
         let (opening, open) = (Mutex::default(), parking_lot::Mutex::default());
-        Self { engine, own_host, plugins, advice, opening, open }
+        let (own_host, program) = (program.host.clone(), program.program.clone());
+        Self { engine, own_host, program, plugins, advice, opening, open }
     }
 
     /// A workspace for faces that a client of the admin API asks for.
@@ -179,6 +182,7 @@ impl WorkspaceRegistry {
             config_dir: self.own_host.config_dir.clone(),
             state_dir: self.own_host.state_dir.clone(),
             managed_dir: self.own_host.managed_dir.clone(),
+            secrets: Arc::clone(&self.own_host.secrets),
             owner: self.own_host.owner,
             now,
             ..client
@@ -231,6 +235,10 @@ impl WorkspaceHost for WorkspaceRegistry {
 
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>> {
         self.lock_open().synced.get(id).and_then(Weak::upgrade)
+    }
+
+    fn program(&self) -> Option<PathBuf> {
+        self.program.clone()
     }
 
     fn change_problem(&self, doing: &str, error: &switchboard_config::Error) -> AdminProblem {

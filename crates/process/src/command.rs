@@ -60,6 +60,7 @@ impl StopTimeouts {
     /// How long killed processes may take to disappear.
     const KILL_TIMEOUT: Duration = Duration::from_secs(1);
     /// The part of `KILL_TIMEOUT` after which a guard has failed, because it would have finished by then.
+    #[cfg(target_os = "linux")]
     const GUARD_KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
     /// How long a caller waits for the end. Only a process that the kernel cannot kill at the moment lasts

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 /// The environment variable that tells a guard the limit of its child.
+#[cfg(target_os = "linux")]
 const LIMIT_VARIABLE: &str = "SWITCHBOARD_CHILD_DESCRIPTORS";
 
 /// The limit that most systems start a process with.

@@ -14,6 +14,8 @@ pub struct ProcessInfo {
     pub parent: u32,
     /// The name that the process gave itself, at most fifteen bytes.
     pub name: String,
+    /// The file name of its program, with that of the script where the program is an interpreter.
+    pub program: Option<String>,
     /// Resident memory in bytes, shared pages included.
     pub resident: u64,
 }
@@ -56,8 +58,29 @@ fn read(pid: u32) -> Option<ProcessInfo> {
         pid,
         parent: field("PPid")?.parse().ok()?,
         name: field("Name")?.to_owned(),
+        program: program(pid),
         resident: kilobytes.unwrap_or_default() * 1024,
     })
+}
+
+/// The program of a process. Node.js and others give their threads names, which say nothing about the program.
+fn program(pid: u32) -> Option<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let mut words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word));
+    let program = file_name(&words.next()?)?;
+    let is_interpreter = INTERPRETERS.iter().any(|known| program.starts_with(known));
+    // An option before the script may take a value, which is not the script.
+    let script = words.next().filter(|word| is_interpreter && !word.starts_with('-'));
+    let script = script.as_deref().and_then(file_name);
+    Some(script.map_or_else(|| program.clone(), |script| format!("{program} {script}")))
+}
+
+/// Programs whose first argument is the script that they run.
+const INTERPRETERS: [&str; 6] = ["node", "python", "ruby", "deno", "bun", "perl"];
+
+fn file_name(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -84,6 +107,7 @@ mod tests {
         let pids: Vec<_> = family.iter().map(|member| member.pid).collect();
         assert_eq!(pids, [program.id(), child]);
         assert!(family.iter().all(|member| member.resident > 0 && member.name == "sh"));
+        assert!(family.iter().all(|member| member.program.as_deref() == Some("sh")));
         assert_eq!(family[1].parent, program.id());
         drop(program.stdin.take());
         program.wait().unwrap();

@@ -92,6 +92,11 @@ pub(super) fn narrow_desired(now: &Desired, good: &Desired, broken: &BTreeSet<Pa
     desired.rules = merge_rules(&now.rules, &good.rules);
     let is_hidden =
         |at: &SourceLocation| at.origin.path().is_some_and(|file| broken.contains(file));
+    // The rules and hooks of a broken file are those of the last good state.
+    let unclear = &mut desired.rules.unclear;
+    if unclear.as_ref().is_some_and(is_hidden) {
+        *unclear = good.rules.unclear.clone().filter(is_hidden);
+    }
     let hooks = good.hooks.iter();
     // A hook of the user may exist to refuse calls; a hook of a project may have lost its approval.
     let hooks = hooks.filter(|hook| is_hidden(&hook.at) && hook.scope.is_trusted());
@@ -177,6 +182,7 @@ fn merge_rules(now: &PermissionRules, good: &PermissionRules) -> PermissionRules
             let before = good.classifier.as_ref();
             before.is_some_and(|before| before.command == command.command)
         }),
+        unclear: now.unclear.clone(),
     }
 }
 

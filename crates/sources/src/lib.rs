@@ -66,4 +66,4 @@ pub use options::{SourcesOptions, SourcesTiming, WatchMode};
 pub use problem::SourceProblem;
 pub use snapshot::DesiredSnapshot;
 pub use sources::Sources;
-pub use workspace::{PluginHost, SyncedWorkspace, WorkspaceExtras};
+pub use workspace::{PluginHost, SyncedWorkspace, WorkspaceExtras, process_environment};

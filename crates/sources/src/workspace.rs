@@ -51,6 +51,8 @@ pub struct WorkspaceExtras {
     pub plugins: Option<Arc<dyn PluginHost>>,
     /// The only servers to start, by name; all if absent.
     pub only: Option<Vec<String>>,
+    /// Whether servers of a project's `.mcp.json` are left out.
+    pub without_project_servers: bool,
 }
 
 /// Started sources with their first snapshot.
@@ -117,7 +119,7 @@ impl SyncedWorkspace {
         extra: WorkspaceExtras,
     ) -> Self {
         let LoadedSources { given, whose, sources, mut snapshots, first } = loaded;
-        let environment = environment(&variables, &first.desired);
+        let environment = process_environment(&variables, &first.desired);
         let id = WorkspaceId::from_desired(&first.desired, &environment, &given);
         let (surroundings, asked) = whose.clone();
         let follower =
@@ -143,7 +145,7 @@ impl SyncedWorkspace {
         extra: &WorkspaceExtras,
     ) -> WorkspaceId {
         let given = run_arguments_key(asked, extra);
-        WorkspaceId::from_desired(desired, &environment(variables, desired), &given)
+        WorkspaceId::from_desired(desired, &process_environment(variables, desired), &given)
     }
 
     /// The workspace's id in the engine.
@@ -215,9 +217,12 @@ impl SnapshotApplier {
         if let Some(only) = &self.extra.only {
             desired.servers.retain(|server| only.contains(&server.name));
         }
+        if self.extra.without_project_servers {
+            desired.servers.retain(|server| server.scope != config::Scope::Project);
+        }
         let workspace = Workspace {
             id: self.id.clone(),
-            environment: environment(&self.variables, &desired),
+            environment: process_environment(&self.variables, &desired),
             in_process: self.in_process_servers(&snapshot.desired, &mut desired).await,
         };
         self.engine.apply(&workspace, desired);
@@ -254,11 +259,15 @@ fn mark_not_running(desired: &mut Desired, name: &str, why: &str) {
 
 /// A key of the arguments that distinguish this workspace from one with only its files.
 fn run_arguments_key(asked: &ResolveOptions, extra: &WorkspaceExtras) -> String {
-    format!("{:?}{}{:?}", asked.dynamic, asked.strict, extra.only)
+    let WorkspaceExtras { only, without_project_servers, .. } = extra;
+    format!("{:?}{}{only:?}{without_project_servers}", asked.dynamic, asked.strict)
 }
 
-/// The caller's variables, overridden by the settings' `env`.
-fn environment(variables: &[(OsString, OsString)], desired: &Desired) -> ProcessEnvironment {
+/// Returns the caller's variables, overridden by the settings' `env`: what servers are started with.
+pub fn process_environment(
+    variables: &[(OsString, OsString)],
+    desired: &Desired,
+) -> ProcessEnvironment {
     let set = desired.settings.env.iter();
     let set = set.map(|(name, value)| (name.into(), value.value.clone().into()));
     variables.iter().cloned().chain(set).collect()

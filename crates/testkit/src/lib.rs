@@ -17,6 +17,7 @@ pub mod fixture;
 pub mod http;
 pub mod http1;
 pub mod keychain;
+pub mod kiosk_skills;
 pub mod lines;
 pub mod older;
 pub mod openid;

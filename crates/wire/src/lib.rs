@@ -18,6 +18,7 @@ pub mod meta;
 pub mod queue;
 pub mod sanitize;
 pub mod server;
+pub mod trace_context;
 pub mod ws;
 
 mod error;

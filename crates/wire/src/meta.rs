@@ -22,6 +22,8 @@ pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// The skills extension of the modern era.
 pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// MCP Apps: user interfaces of servers, shown by the client.
+pub const UI_EXTENSION: &str = "io.modelcontextprotocol/ui";
 
 /// Methods named in more than one place.
 #[expect(missing_docs, reason = "each constant is the method it spells")]
@@ -67,6 +69,64 @@ pub mod method {
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     pub const TASKS_STATUS: &str = "notifications/tasks/status";
     pub const TASKS_CHANGED: &str = "notifications/tasks";
+
+    /// Whether the protocol itself has no such notification, so that it belongs to an extension. A request of the
+    /// protocol that is sent as a notification does not.
+    pub fn is_extension_notification(name: &str) -> bool {
+        !is_protocol_request(name)
+            && !matches!(
+                name,
+                INITIALIZED
+                    | ACKNOWLEDGED
+                    | ROOTS_CHANGED
+                    | CANCELLED
+                    | PROGRESS
+                    | LOG
+                    | TOOLS_CHANGED
+                    | PROMPTS_CHANGED
+                    | RESOURCES_CHANGED
+                    | RESOURCE_UPDATED
+                    | ELICITATION_COMPLETE
+                    | TASKS_STATUS
+                    | TASKS_CHANGED
+            )
+    }
+
+    /// Whether the protocol itself has no such request, so that it belongs to an extension. A notification that is sent
+    /// as a request does not: a server that took it for one could cancel calls of other clients.
+    pub fn is_extension_request(name: &str) -> bool {
+        !is_protocol_request(name) && !name.starts_with("notifications/")
+    }
+
+    /// Whether the protocol itself has this request, in either direction.
+    fn is_protocol_request(name: &str) -> bool {
+        matches!(
+            name,
+            INITIALIZE
+                | DISCOVER
+                | PING
+                | TOOLS_LIST
+                | TOOLS_CALL
+                | PROMPTS_LIST
+                | PROMPTS_GET
+                | RESOURCES_LIST
+                | RESOURCES_READ
+                | RESOURCES_SUBSCRIBE
+                | RESOURCES_UNSUBSCRIBE
+                | TEMPLATES_LIST
+                | COMPLETE
+                | SET_LEVEL
+                | LISTEN
+                | ELICIT
+                | SAMPLE
+                | ROOTS_LIST
+                | TASKS_GET
+                | TASKS_UPDATE
+                | TASKS_LIST
+                | TASKS_RESULT
+                | TASKS_CANCEL
+        )
+    }
 
     /// The name of a method as a `Cow`; the most frequent names are borrowed.
     pub fn intern_name(name: &str) -> Cow<'static, str> {

@@ -2,17 +2,18 @@
 //!
 //! Used by links, plugin calls, calls of `core` and the Streamable HTTP face. Every session has a few queues, and
 //! most never carry an item; a tokio channel allocates room for thirty-two items at once. It has one reader and many
-//! writers. It does not know its items.
+//! writers. Like a tokio channel, receiving takes part in the task's cooperative budget, so that a reader whose writers
+//! run on other threads and never pause still gives other tasks a turn. It does not know its items.
 
 use std::{
     collections::VecDeque,
     future::poll_fn,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::coop};
 
 /// The writing end. Clones share it.
 #[derive(Debug)]
@@ -199,13 +200,16 @@ impl<T> QueueReceiver<T> {
 
     /// Polls for the next item.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let budget = ready!(coop::poll_proceed(cx));
         let mut state = self.0.lock();
         if let Some(item) = self.0.take_first(&mut state) {
             drop(state);
+            budget.made_progress();
             self.0.room.notify_one();
             return Poll::Ready(Some(item));
         }
         if state.senders == 0 {
+            budget.made_progress();
             return Poll::Ready(None);
         }
         let before = state.wait(cx);
@@ -217,11 +221,14 @@ impl<T> QueueReceiver<T> {
     /// Waits until an item is there. Returns `false` when no more will come. Cancel-safe.
     pub async fn wait_filled(&mut self) -> bool {
         poll_fn(|cx| {
+            let budget = ready!(coop::poll_proceed(cx));
             let mut state = self.0.lock();
             if !state.waiting.is_empty() {
+                budget.made_progress();
                 return Poll::Ready(true);
             }
             if state.senders == 0 {
+                budget.made_progress();
                 return Poll::Ready(false);
             }
             let before = state.wait(cx);

@@ -7,6 +7,8 @@ import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { readFileSync } from 'node:fs';
 
+import { appSteps } from './console-apps.mjs';
+
 const PATIENCE = 30_000;
 const peers = process.env.SWITCHBOARD_PEERS;
 const { chromium } = createRequire(`${peers}/npm-oidc/package.json`)('playwright-core');
@@ -23,38 +25,55 @@ const complaints = [];
 function watch(tab) {
   tab.on('console', (message) => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
   tab.on('pageerror', (error) => complaints.push(String(error)));
-  tab.on('request', (request) => { if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:')) complaints.push(`asked for ${request.url()}`); });
+  tab.on('request', (request) => { if (!isOurs(request.url())) complaints.push(`asked for ${request.url()}`); });
 }
+/** What the console may ask for: its own files, and the frames of apps. */
+const isOurs = (address) => address.startsWith(new URL(url).origin) || address.startsWith('data:') || /^http:\/\/localhost:\d+\/\?frame=[\w-]+$/.test(address);
 watch(page);
 
 await page.goto(url);
 await page.getByText('live', { exact: true }).waitFor();
 
-const view = (name) => page.getByRole('navigation').getByRole('link', { name }).click();
+/** Goes to a view. Where the window is narrow, the navigation is behind a button. */
+async function view(name) {
+  const menu = page.getByRole('button', { name: 'Menu', exact: true });
+  if (await menu.isVisible() && await menu.getAttribute('aria-expanded') === 'false') await menu.click();
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
 const top = () => page.locator('dialog[open]').last();
 const press = (name) => top().getByRole('button', { name, exact: true }).click();
 const close = async () => { while (await page.locator('dialog[open]').count()) await press('Close'); };
 
+/** The row of a server. The commands of others may have its name in them. */
+const serverRow = (server) => page.locator(`a.row[data-key$=" ${server}"]`);
+
 async function openServer(server) {
   await view('Servers');
-  await page.getByRole('listitem').filter({ hasText: server }).getByRole('button').click();
+  await serverRow(server).click();
 }
 
-/** Opens the first item that these words find. A tool has them in its title: lists come a moment after the state, and descriptions hold many words. */
+/** Opens a part of a server. */
+async function openPart(server, part) {
+  await openServer(server);
+  await top().getByRole('link', { name: part, exact: true }).click();
+}
+
+/** Opens the first item that shows these words: items from before they were typed may still be there. A tool has them in its title, since descriptions hold many words. */
 async function openItem(kind, words) {
   await view(kind);
   await page.getByRole('searchbox').fill(words);
   const items = page.getByRole('listitem');
-  const found = kind === 'Tools' ? items.filter({ has: page.locator('strong', { hasText: words }) }) : items;
-  await found.first().getByRole('button').click();
+  const found = kind === 'Tools' ? items.filter({ has: page.locator('strong', { hasText: words }) }) : items.filter({ hasText: words });
+  await found.first().getByRole('link').click();
 }
 
 /** Opens the first call that has these words. What was shown before they were typed may still be there when they are. */
 async function openCall(words) {
-  await view('Activity');
+  await view('Calls');
   await page.getByRole('searchbox').fill(words);
   const found = words.split(' ').reduce((items, hasText) => items.filter({ hasText }), page.getByRole('listitem'));
-  await found.first().getByRole('button').click();
+  await found.first().getByRole('link').click();
 }
 
 async function fill(where, fields) {
@@ -66,10 +85,23 @@ async function fill(where, fields) {
   }
 }
 
+/** Waits for a window to be where it is going: while it slides in, its colours are not the ones it will have. */
+const settled = () => page.evaluate(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)));
+
 /** Accessibility of the window that is open. */
 async function soundWindow() {
+  await settled();
   await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run([...document.querySelectorAll('dialog[open]')].pop(), { resultTypes: ['violations'] }));
+  // Frames hold the pages of others.
+  const { violations } = await page.evaluate(() => window.axe.run([...document.querySelectorAll('dialog[open]')].pop(), { resultTypes: ['violations'], iframes: false }));
+  if (violations.length) throw new Error(violations.map(({ id, nodes }) => `${id} at ${nodes[0].html}`).join('\n'));
+}
+
+/** Accessibility of the whole page. */
+async function soundPage() {
+  await settled();
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   if (violations.length) throw new Error(violations.map(({ id, nodes }) => `${id} at ${nodes[0].html}`).join('\n'));
 }
 
@@ -85,7 +117,7 @@ const steps = {
 
   async state({ server, is }) {
     await view('Servers');
-    await page.getByRole('listitem').filter({ hasText: server }).filter({ hasText: is }).waitFor();
+    await serverRow(server).filter({ hasText: is }).waitFor();
   },
 
   /** Everything that the windows say in which things that await approval are reviewed, one window after another. */
@@ -132,11 +164,29 @@ const steps = {
     await close();
   },
 
+  /** What the window of a server says of it. */
+  async facts({ server, shows }) {
+    await openServer(server);
+    for (const each of shows) await top().getByText(each).first().waitFor();
+    await soundWindow();
+    await close();
+  },
+
   /** What runs for a server, and how much memory that has. */
   async processes({ server, shows }) {
-    await openServer(server);
-    const row = top().getByRole('table', { name: /^Processes/ }).getByRole('row').filter({ hasText: shows }).first();
+    await openPart(server, 'Processes');
+    const row = top().getByRole('table', { name: 'Processes' }).getByRole('row').filter({ hasText: shows }).first();
     await row.filter({ hasText: /MiB|KiB/ }).waitFor();
+    await soundWindow();
+    await close();
+  },
+
+  /** The skills of a server: those that are shown, and those that are left out. */
+  async skills({ server, shows, leavesOut }) {
+    await openPart(server, 'Skills');
+    const table = top().getByRole('table', { name: 'Skills' });
+    for (const each of shows) await table.getByRole('row').filter({ hasText: each }).first().waitFor();
+    await top().getByText(`${leavesOut} is left out`).waitFor();
     await soundWindow();
     await close();
   },
@@ -148,18 +198,18 @@ const steps = {
   },
 
   async edit({ server, from, to }) {
-    await openServer(server);
-    await press('Show its entry');
-    const entry = top().getByLabel('Entry');
+    await openPart(server, 'Entry');
+    const entry = top().getByRole('textbox', { name: 'Entry' });
     await entry.fill((await entry.inputValue()).replace(from, to));
+    await top().locator('.diff ins').first().waitFor();
+    await soundWindow();
     await press('Save');
     await page.getByText(`${server} is changed.`).waitFor();
     await close();
   },
 
   async log({ server, shows }) {
-    await openServer(server);
-    await press('Show its log');
+    await openPart(server, 'Log');
     await top().getByText(shows).first().waitFor();
     await close();
   },
@@ -221,11 +271,12 @@ const steps = {
   /** Opens a call that was made, sees what it said, and makes it again. */
   async repeat({ filter, request, result, again = result }) {
     await openCall(filter);
-    await top().getByRole('heading', { name: 'Request' }).waitFor();
+    await top().getByRole('heading', { name: 'Request', exact: true }).waitFor();
+    await top().getByRole('heading', { name: 'Where the time went' }).waitFor();
     await top().getByText(request).first().waitFor();
     await top().getByText(result).first().waitFor();
     await soundWindow();
-    await press('Repeat');
+    await press('Run again');
     await top().getByText('Done in').waitFor();
     await top().getByText(again).last().waitFor();
     await close();
@@ -234,7 +285,7 @@ const steps = {
   /** The same with something else in it. */
   async change({ filter, fields, shows }) {
     await openCall(filter);
-    await press('Change and repeat');
+    await press('Change and run again');
     await fill(top().locator('form').first(), fields);
     await press('Call');
     await top().getByText(shows).last().waitFor();
@@ -248,7 +299,7 @@ const steps = {
       const other = await context.newPage();
       other.setDefaultTimeout(PATIENCE);
       watch(other);
-      await other.goto(new URL(url).origin);
+      await other.goto(`${new URL(url).origin}/#/servers`);
       others.push(other);
     }
     const sees = (tab, state) => tab.getByRole('listitem').filter({ hasText: server }).filter({ hasText: state }).waitFor();
@@ -288,7 +339,7 @@ const steps = {
 
   /** Waits for a question and presses a button of it. A tab that the button opens is closed: behind it, Chromium draws nothing of the console and clicks wait. */
   async answer({ shows, by, fields = {}, button }) {
-    await view('Queue');
+    await view('Questions');
     const card = page.locator('article').filter({ hasText: shows });
     if (by) await card.locator('dd').getByText(by, { exact: true }).waitFor();
     await card.waitFor();
@@ -299,17 +350,62 @@ const steps = {
     await card.waitFor({ state: 'detached' });
   },
 
+  async answerable({ shows }) {
+    await view('Questions');
+    await page.locator('article').filter({ hasText: shows }).waitFor();
+  },
+
+  /** Waits until so many calls run. */
+  async running({ calls }) {
+    await view('Clients');
+    await page.getByRole('table', { name: 'Connected clients' }).getByRole('cell', { name: String(calls), exact: true }).waitFor();
+  },
+
   /** A remembered answer is taken back. */
   async forget({ shows }) {
-    await view('Queue');
-    const row = page.getByRole('row').filter({ hasText: shows });
-    await row.getByRole('button', { name: 'Forget', exact: true }).click();
+    await view('Permissions');
+    const row = page.locator('tr[data-answer]').filter({ hasText: shows });
+    await row.getByRole('button', { name: /^Forget/ }).click();
     await row.waitFor({ state: 'detached' });
+  },
+
+  /** A rule is added, or refused with a reason. */
+  async addRule({ decision, tools, scope, refused }) {
+    await view('Permissions');
+    const form = page.getByRole('form', { name: 'Add a rule' });
+    await fill(form, { Decision: decision, Tools: tools, 'Where it counts': scope });
+    await form.getByRole('button', { name: 'Add the rule', exact: true }).click();
+    if (refused) await form.getByRole('alert').filter({ hasText: refused }).waitFor();
+    else await page.locator(`tr[data-rule="${decision.toLowerCase()} ${tools}"]`).waitFor();
+  },
+
+  async removeRule({ rule }) {
+    await view('Permissions');
+    await page.getByRole('button', { name: `Remove the rule ${rule}`, exact: true }).click();
+    await page.locator(`tr[data-rule="${rule}"]`).waitFor({ state: 'detached' });
+  },
+
+  /** Asks what would happen to a call. */
+  async tryCall({ tool, shows }) {
+    await view('Permissions');
+    const form = page.getByRole('form', { name: 'Try a call' });
+    await fill(form, { Tool: tool });
+    await form.getByRole('button', { name: 'Try', exact: true }).click();
+    await form.getByRole('status').filter({ hasText: shows }).waitFor();
+  },
+
+  /** Switches a tool on or off, and waits for what its line says then. */
+  async switchTool({ server, tool, shows }) {
+    await openPart(server, 'Tools');
+    const line = top().getByRole('listitem').filter({ has: page.getByRole('switch', { name: `${tool}: on`, exact: true }) });
+    await line.getByRole('switch').click();
+    await line.filter({ hasText: shows }).waitFor();
+    await close();
   },
 
   /** A form that is not as its schema wants it is not sent. */
   async refused({ shows, fields, button }) {
-    await view('Queue');
+    await view('Questions');
     const card = page.locator('article').filter({ hasText: shows });
     await card.waitFor();
     await fill(card, fields);
@@ -343,12 +439,47 @@ const steps = {
     await view(kind);
     await page.getByRole('searchbox').focus();
     await page.keyboard.press('Tab');
-    if (!(await page.evaluate(() => document.activeElement?.className === 'row'))) await page.keyboard.press('Tab');
+    for (let tabs = 0; tabs < 8 && !(await page.evaluate(() => document.activeElement?.className === 'row')); tabs++) await page.keyboard.press('Tab');
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
     await page.locator('dialog[open]').waitFor();
+    if (!/^#\/servers\/./.test(await page.evaluate(() => location.hash))) throw new Error('what is open has no address');
     await page.keyboard.press('Escape');
     await page.locator('dialog[open]').waitFor({ state: 'detached' });
+    // The search has the focus after `/`, `?` shows the keys, and `g` goes elsewhere.
+    await page.locator('main').focus();
+    await page.keyboard.press('/');
+    if (!(await page.evaluate(() => document.activeElement?.getAttribute('type') === 'search'))) throw new Error('`/` does not search');
+    await page.locator('main').focus();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await soundWindow();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
+  },
+
+  /** What is open has an address: it can be opened from there, and Back leaves it. */
+  async addresses({ server }) {
+    await openServer(server);
+    const address = await page.evaluate(() => location.href);
+    await page.goBack();
+    await page.locator('dialog[open]').waitFor({ state: 'detached' });
+    const other = await context.newPage();
+    watch(other);
+    await other.goto(`${address}/log`);
+    await other.getByRole('dialog', { name: server }).getByRole('link', { name: 'Log' }).and(other.locator('[aria-current=page]')).waitFor();
+    await other.getByRole('button', { name: 'Close', exact: true }).click();
+    await other.getByRole('heading', { level: 1, name: 'Servers' }).waitFor();
+    if (await other.evaluate(() => location.hash) !== '#/servers') throw new Error('closing a window does not lead to its view');
+    await other.locator('a.row').first().waitFor();
+    // A filter stands in the address, too.
+    await other.getByRole('searchbox').fill('nothing like it');
+    await other.getByText('No server matches.').waitFor();
+    await other.reload();
+    await other.getByText('No server matches.').waitFor();
+    await other.close();
   },
 
   /** Opens everything that a hostile server offers; whatever was run would have left a mark. */
@@ -361,7 +492,7 @@ const steps = {
       const rows = page.getByRole('listitem');
       await rows.first().waitFor();
       for (let index = 0; index < await rows.count(); index++) {
-        await rows.nth(index).getByRole('button').click();
+        await rows.nth(index).getByRole('link').click();
         await top().getByRole('button', { name: /^(Call|Fill in|Read)$/ }).first().click();
         await top().getByText(/Done in|onerror/).last().waitFor();
         const cancel = top().getByRole('button', { name: 'Cancel', exact: true });
@@ -370,66 +501,167 @@ const steps = {
         await close();
       }
     }
-    await view('Activity');
+    await view('Calls');
     for (const words of ['tools/call', 'prompts/get', 'resources/read']) {
       await page.getByRole('searchbox').fill(`${words} ok`);
-      await page.getByRole('listitem').first().getByRole('button').click();
-      await top().getByRole('heading', { name: 'Request' }).waitFor();
+      await page.getByRole('listitem').first().getByRole('link').click();
+      await top().getByRole('heading', { name: 'Request', exact: true }).waitFor();
       await top().getByText('onerror').last().waitFor();
+      await press('Show raw messages');
+      await top().getByRole('heading', { name: 'Raw request' }).waitFor();
       await close();
     }
-    for (const name of ['Servers', 'Queue', 'Activity', 'Problems']) await view(name);
+    for (const name of ['Servers', 'Questions', 'Calls', 'Problems']) await view(name);
     const hit = await page.evaluate(() => window.hit ?? null);
     const links = await page.evaluate(() => [...document.querySelectorAll('[href^="javascript"], [onerror], [onload]')].length);
     if (hit || links) throw new Error(`text was run: ${hit}, ${links} elements`);
   },
 
-  /** Accessibility of the view that is shown, in both schemes. */
-  async accessible({ views }) {
+  /** Every view at every width, in both schemes: nothing is cut off, and axe finds nothing. */
+  async everywhere({ views, widths }) {
     const found = [];
     await page.evaluate(axe);
     for (const scheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme: scheme });
-      for (const name of views) {
-        await view(name);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        found.push(...violations.map(({ id, nodes }) => `${scheme} ${name}: ${id} at ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`));
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+      for (const width of widths) {
+        await page.setViewportSize({ width, height: 800 });
+        for (const name of views) {
+          await view(name);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          if (wide > 0) found.push(`${scheme} ${name} at ${width} pixels is ${wide} pixels too wide`);
+          const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+          found.push(...violations.map(({ id, nodes }) => `${scheme} ${name} at ${width}: ${id} at ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`));
+        }
       }
     }
-    await page.emulateMedia({ colorScheme: 'light' });
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' });
+    await page.setViewportSize({ width: 1100, height: 720 });
     if (found.length) throw new Error(found.join('\n'));
   },
 
-  async accessibleWindow({ server }) {
-    await openServer(server);
-    await soundWindow();
+  /** Accessibility of every part of a server, and of the windows of its page, in both schemes. */
+  async accessibleWindows({ server }) {
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+      for (const part of ['State', 'Tools', 'Log', 'Processes', 'Entry', 'Skills']) {
+        await openPart(server, part);
+        await soundWindow();
+        await close();
+      }
+      for (const name of ['Add a server', 'Import']) {
+        await view('Servers');
+        await page.getByRole('button', { name, exact: true }).click();
+        await page.locator('dialog[open]').waitFor();
+        await soundWindow();
+        await close();
+      }
+    }
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' });
+  },
+
+  /** What the overview says: the diagram with client and server, and the numbers of the hour. */
+  async overview({ client, server, calls, failing }) {
+    await view('Overview');
+    const picture = page.locator('.diagram');
+    await picture.getByRole('link', { name: new RegExp(`^${client}`) }).waitFor();
+    const node = picture.getByRole('link', { name: new RegExp(`^${server}.*${calls}`) });
+    await node.waitFor();
+    await picture.locator('path.wire.error').first().waitFor({ state: 'attached' });
+    await page.getByRole('region', { name: 'Most failing tools' }).getByRole('row').filter({ hasText: failing }).waitFor();
+    await page.getByRole('region', { name: 'Slowest tools' }).getByRole('row').filter({ hasText: failing }).waitFor();
+    await page.getByRole('region', { name: 'Latency' }).getByText('p95', { exact: true }).waitFor();
+    await node.click();
+    await page.getByRole('dialog', { name: server }).waitFor();
     await close();
   },
 
-  /** Nothing is cut off at the width of a phone. */
-  async phone({ views }) {
-    await page.setViewportSize({ width: 375, height: 700 });
-    for (const name of views) {
-      await view(name);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      if (wide > 0) throw new Error(`${name} is ${wide} pixels too wide`);
-    }
-    await page.setViewportSize({ width: 1100, height: 720 });
+  /** A page without servers says what can be done. */
+  async starts({ imports }) {
+    await view('Overview');
+    await page.getByRole('button', { name: 'Look for servers' }).click();
+    await top().getByLabel(imports, { exact: true }).waitFor();
+    await soundWindow();
+    await press('Import');
+    await page.getByText('Imported 1 server.').waitFor();
   },
 
-  async picture({ path, view: name, tool, call, dark }) {
+  /** Installs Switchboard in a client of this machine, and takes it out again. */
+  async install({ client, file }) {
+    await view('Clients');
+    await page.getByRole('button', { name: `Install in ${client}` }).click();
+    await top().getByText(file).first().waitFor();
+    await soundWindow();
+    await press('Install');
+    await page.getByRole('button', { name: `Uninstall from ${client}` }).click();
+    await press('Uninstall');
+    await page.getByRole('button', { name: `Install in ${client}` }).waitFor();
+  },
+
+  /** A connected client is shown with what it called, and can be disconnected. */
+  async disconnect({ client, called }) {
+    await view('Clients');
+    const row = page.getByRole('table', { name: 'Connected clients' }).getByRole('row').filter({ hasText: client });
+    await row.filter({ hasText: called }).waitFor();
+    await row.getByRole('button', { name: /^Disconnect/ }).click();
+    await soundWindow();
+    await press('Disconnect');
+    await row.waitFor({ state: 'detached' });
+  },
+
+  /** A call as text: its command, its raw messages. */
+  async raw({ filter, request, command }) {
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await openCall(filter);
+    await press('Show raw messages');
+    await top().getByText(request).last().waitFor();
+    await press('Copy as command');
+    await page.getByText('Command copied.').waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    if (copied !== command) throw new Error(`copied: ${copied}`);
+    await close();
+  },
+
+  /** A new address, pasted into the tab that is open: it leads to the console, and nobody finds it in the history. */
+  async pasted() {
+    const { url: invited } = await page.evaluate(() => fetch('/api/v1/console', { method: 'POST', headers: { 'x-switchboard-pass': localStorage.getItem('switchboard-pass') } }).then((response) => response.json()));
+    await page.evaluate(() => localStorage.removeItem('switchboard-pass'));
+    await page.evaluate((hash) => { location.hash = hash; }, new URL(invited).hash);
+    await page.waitForFunction(() => localStorage.getItem('switchboard-pass') && location.hash === '#/overview');
+    await page.getByText('live', { exact: true }).waitFor();
+    complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('401')));
+  },
+
+  /** The hub says that it ends, and the page shows it. */
+  async ended() {
+    await page.getByText('hub ended', { exact: true }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'The hub has ended' }).waitFor();
+    await soundPage();
+  },
+
+  /** The hub is there again, and the page goes on without a new address. */
+  async returned() {
+    await page.getByText('live', { exact: true }).waitFor();
+    if (await page.locator('body.is-stale').count()) throw new Error('the page is still grey');
+    complaints.splice(0, complaints.length, ...complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(text)));
+  },
+
+  async picture({ path, view: name, tool, call, server, part, dark, width = 1440, height = 900 }) {
+    await page.setViewportSize({ width, height });
     if (dark) await page.emulateMedia({ colorScheme: 'dark' });
     if (tool) await openItem('Tools', tool);
-    else if (call) await openItem('Activity', call);
+    else if (call) await openCall(call);
+    else if (server) await openPart(server, part);
     else await view(name);
-    await page.waitForTimeout(200);
+    await page.waitForTimeout(500);
     // The folder of a test has a new name each time.
     await page.evaluate(() => {
-      for (const each of document.querySelectorAll('dd')) if (each.textContent.startsWith('/tmp/')) each.textContent = each.textContent.replace(/^\/tmp\/[^/]+/, '/home/ada');
+      const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replace(/\/tmp\/\.tmp[^/\s]*/g, '/home/ada').replace(/\/[^\s'"]*\/target\/debug\//g, '/usr/bin/');
     });
     await page.screenshot({ path, animations: 'disabled' });
     await close();
     await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1100, height: 720 });
   },
 
   /** What another page, and one that lost its pass, get. */
@@ -437,10 +669,16 @@ const steps = {
     const origin = new URL(url).origin;
     const status = await page.evaluate(() => fetch('/api/v1/status').then((response) => response.status));
     if (status !== 401) throw new Error(`the cookie alone opens it: ${status}`);
-    const other = await context.newPage();
+    // Another browser is not let in with a used link; this one is in already.
+    const stranger = await browser.newContext();
+    const other = await stranger.newPage();
     await other.goto(url);
     await other.getByText('has been used').waitFor();
-    await other.close();
+    await stranger.close();
+    const own = await context.newPage();
+    await own.goto(url);
+    await own.getByText('live', { exact: true }).waitFor();
+    await own.close();
     const cookies = await context.cookies(`${origin}/api/v1/`);
     if (!cookies.every(({ httpOnly, sameSite }) => httpOnly && sameSite === 'Strict') || !cookies.length) throw new Error(JSON.stringify(cookies));
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('401')));
@@ -449,6 +687,8 @@ const steps = {
   async complaints() {
     return complaints;
   },
+
+  ...appSteps({ page, context, top, press, close, openItem, fill, view, soundWindow, origin: new URL(url).origin }),
 };
 
 console.log(JSON.stringify({ ok: 'open' }));

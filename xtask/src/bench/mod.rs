@@ -67,7 +67,7 @@ fn shipped() -> Result<PathBuf> {
     if program.exists() {
         return Ok(program);
     }
-    Err(Failure::new("the program that is shipped is not built").hint("cargo xtask dist"))
+    Err(Failure::new("the program that is shipped is not built").hint("cargo xtask dist --profile"))
 }
 
 /// Puts one of [`LOADS`] on a program. The load generator need not be optimised.

@@ -18,11 +18,13 @@ use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
 /// The npm trees, separate because their versions clash.
-const NPM: [&str; 7] = [
+const NPM: [&str; 9] = [
     "npm",
     "npm-2024-11-05",
     "npm-2025-03-26",
     "npm-2025-06-18",
+    "npm-apps",
+    "npm-clients",
     "npm-console",
     "npm-inspector",
     "npm-oidc",

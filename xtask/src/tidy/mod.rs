@@ -1,10 +1,11 @@
 //! `cargo xtask tidy`: rules about the repository that need no other tool.
 //!
 //! Used by `cargo xtask test`. Few packages, short documents, nothing unfinished, lock files without download
-//! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]); names, headers, sizes and
-//! layout of source files ([`source`]); long functions and copies of functions ([`functions`]); fixes without a
-//! reason ([`commits`]). It does not judge behaviour.
+//! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]), and the files that it names
+//! ([`architecture`]); names, headers, sizes and layout of source files ([`source`]); long functions and copies of
+//! functions ([`functions`]); fixes without a reason ([`commits`]). It does not judge behaviour.
 
+mod architecture;
 mod commits;
 mod dependencies;
 mod functions;
@@ -19,7 +20,7 @@ use crate::command::output;
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
 
-const MOST_PACKAGES: usize = 400;
+const MAX_PACKAGES: usize = 400;
 
 /// Documents, and the most lines of each.
 const DOCUMENTS: [(&str, usize); 3] =
@@ -43,8 +44,10 @@ pub(crate) fn check() -> Result<()> {
     }
     problems.extend(dependencies::check(&root)?);
     problems.extend(commits::check(&root)?);
+    let files = tracked_files(&root)?;
+    problems.extend(architecture::check(&root, &files)?);
     let mut bodies = functions::FunctionBodies::default();
-    for file in tracked_files(&root)? {
+    for file in files {
         // A removed file is listed until the removal is committed.
         if let Ok(bytes) = fs::read(root.join(&file)) {
             let text = String::from_utf8_lossy(&bytes);
@@ -81,8 +84,8 @@ fn tracked_files(root: &Path) -> Result<BTreeSet<String>> {
 
 fn too_many_packages(lock: &str) -> Option<String> {
     let packages = lock.lines().filter(|line| *line == "[[package]]").count();
-    (packages >= MOST_PACKAGES).then(|| {
-        format!("Cargo.lock has {packages} packages; fewer than {MOST_PACKAGES} are allowed")
+    (packages >= MAX_PACKAGES).then(|| {
+        format!("Cargo.lock has {packages} packages; fewer than {MAX_PACKAGES} are allowed")
     })
 }
 

@@ -212,7 +212,8 @@ impl<'a> SignInExamination<'a> {
                 (SignInFinding::Good, came, "the next sign-in registers one")
             }
             (None, None, None) => {
-                let came = vec!["nobody, and it registers nobody by itself".to_owned()];
+                let came =
+                    vec!["nobody, and it does not register clients automatically".to_owned()];
                 (SignInFinding::Broken, came, "put the id of a client into `oauth` of the entry")
             }
         };
@@ -236,7 +237,7 @@ impl<'a> SignInExamination<'a> {
     pub(super) async fn token(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
         let Some(account) = &record.account else {
             let came = vec!["there is none".to_owned()];
-            let means = record.lost.as_deref().unwrap_or("nobody has signed in");
+            let means = record.lost.as_deref().unwrap_or("you are not signed in");
             return self.add(SignInStep::Token, SignInFinding::SignIn, "the token", &came, means);
         };
         let mut came = vec![account.lifetime_text()];

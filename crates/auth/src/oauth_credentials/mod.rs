@@ -125,6 +125,10 @@ impl CredentialProvider for OAuthCredentials {
         Box::pin(self.inner.revision())
     }
 
+    fn sign_in_id(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(self.inner.current_sign_in_id())
+    }
+
     fn sign_in_changed(&self, since: SignInRevision) -> BoxFuture<'_, ()> {
         Box::pin(self.inner.wait_for_change(since))
     }
@@ -353,7 +357,7 @@ impl Inner {
     fn reason(&self, account: Option<&OAuthAccount>) -> String {
         let lost = self.state().lost.clone();
         lost.unwrap_or_else(|| match account {
-            None => "nobody has signed in to it".to_owned(),
+            None => "you are not signed in".to_owned(),
             Some(account) if account.is_expired(unix_now()) => "the sign-in has expired".to_owned(),
             Some(_) => "the server does not accept the sign-in any more".to_owned(),
         })

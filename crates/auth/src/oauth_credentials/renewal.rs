@@ -122,7 +122,7 @@ mod tests {
         let error = refresh_token(&record).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the token has ended, and no refresh token is stored: it was used before"
+            "the token has expired, and no refresh token is stored: it was used before"
         );
     }
 }

@@ -165,6 +165,12 @@ impl Inner {
         SignInRevision(self.state().revision)
     }
 
+    /// The id of the current sign-in.
+    pub(super) async fn current_sign_in_id(&self) -> Option<String> {
+        self.revision().await;
+        self.state().account.as_ref().map(|account| account.sign_in_id.clone())
+    }
+
     /// Polls the store until the sign-in differs from the one at `since`.
     pub(super) async fn wait_for_change(&self, since: SignInRevision) {
         loop {

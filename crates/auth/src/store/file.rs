@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use switchboard_config::private_file::{FileLock, FileLockError, replace_private_file};
+use switchboard_config::private_file::{FileLock, replace_private_file};
 
-use super::key::{KeyLocation, Keychain, RecordKeys};
-use super::seal::{self, SealedRecord};
-use super::stored_record::LOCK_TIMEOUT;
+use super::key::{KeyLocation, Keychain};
+use super::seal::SealedRecord;
+use super::sealer::RecordSealer;
 use super::{RecordStamp, SignInStore, SignInStoreError};
 use crate::account::SignInRecord;
 
 /// A store in a folder.
 pub struct FileSignInStore {
     folder: PathBuf,
-    keys: RecordKeys,
+    sealer: RecordSealer,
 }
 
 // === impl FileSignInStore ===
@@ -28,26 +28,16 @@ impl FileSignInStore {
     /// A store in `folder`, which is created with the first record.
     pub fn new(folder: impl Into<PathBuf>, keychain: Arc<dyn Keychain>) -> Self {
         let folder = folder.into();
-        Self { keys: RecordKeys::new(folder.clone(), keychain), folder }
+        Self { sealer: RecordSealer::new(&folder, keychain), folder }
     }
 
     /// Where the key for the next record is, or would be.
     pub fn key_location(&self) -> Result<KeyLocation, SignInStoreError> {
-        let _alone = self.lock_keys()?;
-        Ok(self.keys.sealing_key()?.1)
+        self.sealer.key_location()
     }
 
     fn path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}.json"))
-    }
-
-    /// Locks the choice of a key, so that two processes do not create two.
-    fn lock_keys(&self) -> Result<FileLock, SignInStoreError> {
-        let path = self.lock_path("key");
-        FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
-            FileLockError::Held => SignInStoreError::Busy { seconds: LOCK_TIMEOUT.as_secs() },
-            FileLockError::Io(source) => file_error(&path, source),
-        })
     }
 
     fn lock_path(&self, key: &str) -> PathBuf {
@@ -65,10 +55,7 @@ impl SignInStore for FileSignInStore {
         };
         let damaged = || SignInStoreError::Damaged { path: path.clone() };
         let sealed: SealedRecord = serde_json::from_slice(&text).map_err(|_| damaged())?;
-        let Some(opener) = self.keys.find_key(&sealed.key)? else {
-            return Err(SignInStoreError::NoKey { path });
-        };
-        let text = opener.open(key, &sealed).ok_or_else(damaged)?;
+        let text = self.sealer.open(key, &sealed, &path)?;
         serde_json::from_slice(&text).map(Some).map_err(|_| damaged())
     }
 
@@ -76,13 +63,7 @@ impl SignInStore for FileSignInStore {
         let path = self.path(key);
         let damaged = || SignInStoreError::Damaged { path: path.clone() };
         let text = serde_json::to_vec(record).map_err(|_| damaged())?;
-        let (current, _) = {
-            let _alone = self.lock_keys()?;
-            self.keys.sealing_key()?
-        };
-        let nonce = seal::random_nonce().ok_or(SignInStoreError::Random)?;
-        let sealed = current.seal(key, text, nonce);
-        let sealed = sealed.ok_or_else(|| SignInStoreError::Seal { path: path.clone() })?;
+        let sealed = self.sealer.seal(key, text, &path)?;
         let text = serde_json::to_vec(&sealed).map_err(|_| damaged())?;
         replace_private_file(&path, &text).map_err(|source| file_error(&path, source))
     }
@@ -96,7 +77,7 @@ impl SignInStore for FileSignInStore {
     }
 
     fn check(&self) -> Result<(), SignInStoreError> {
-        self.keys.check()
+        self.sealer.keys.check()
     }
 
     fn set_damaged_key_aside(&self) -> Result<Option<PathBuf>, SignInStoreError> {
@@ -104,8 +85,8 @@ impl SignInStore for FileSignInStore {
             return Ok(None);
         }
         // Checked again under the lock, where no other process can put a new key in place.
-        let _alone = self.lock_keys()?;
-        self.keys.set_damaged_file_aside()
+        let _alone = self.sealer.lock_keys()?;
+        self.sealer.keys.set_damaged_file_aside()
     }
 
     fn keys(&self) -> Result<Vec<String>, SignInStoreError> {
@@ -133,7 +114,7 @@ impl SignInStore for FileSignInStore {
 
     fn key_location_of(&self, key: &str) -> Option<KeyLocation> {
         let sealed: SealedRecord = serde_json::from_slice(&fs::read(self.path(key)).ok()?).ok()?;
-        self.keys.place_of(&sealed.key)
+        self.sealer.keys.place_of(&sealed.key)
     }
 
     fn try_lock(&self, key: &str) -> Result<Option<Box<dyn Send + Sync>>, SignInStoreError> {
@@ -143,6 +124,6 @@ impl SignInStore for FileSignInStore {
     }
 }
 
-fn file_error(path: &Path, source: io::Error) -> SignInStoreError {
+pub(super) fn file_error(path: &Path, source: io::Error) -> SignInStoreError {
     SignInStoreError::File { path: path.to_owned(), source }
 }

@@ -1,13 +1,15 @@
-//! The store of sign-ins: one sealed file for each server, sealed with a key in the operating system's
-//! keychain.
+//! The stores of sign-ins and of secrets: sealed with one key in the operating system's keychain, a file for
+//! each server, and one file for all secrets.
 //!
-//! Used by `sign_in`, `oauth_credentials`, `organisation` and `switchboard login`. The keychain holds one key
+//! Used by `sign_in`, `oauth_credentials`, `organisation`, `host_secrets` and `switchboard login`. The keychain holds one key
 //! rather than every token. So each process reads the keychain once, a token of any size fits, a rotation is
 //! one atomic replacement, and another process sees it from the file's stamp.
 
 mod file;
 mod key;
 mod seal;
+mod sealer;
+mod secret_store;
 mod stored_record;
 
 use std::io;
@@ -16,6 +18,7 @@ use std::time::SystemTime;
 
 pub use file::FileSignInStore;
 pub use key::{KeyLocation, Keychain, NoKeychain, SystemKeychain};
+pub use secret_store::{SecretStore, SecretStoreError};
 pub(crate) use stored_record::{RecordLock, StoredRecord};
 
 use crate::account::SignInRecord;
@@ -120,7 +123,7 @@ pub enum SignInStoreError {
     )]
     KeyDamaged { path: PathBuf },
     /// The operating system returned no random numbers.
-    #[error("the operating system gives no random numbers")]
+    #[error("the operating system provides no random numbers")]
     Random,
     /// The cryptography refuses to seal a record.
     #[error("cannot encrypt `{}`", path.display())]

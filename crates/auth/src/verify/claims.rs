@@ -3,7 +3,8 @@
 //! Used by `verify` after the signature is checked.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use switchboard_wire::sanitize;
 use url::Url;
 
 use super::{TokenRejection, VerifiedToken};
@@ -11,6 +12,12 @@ use crate::scopes::split_scopes;
 
 /// The longest subject that OpenID Connect allows.
 const MAX_SUBJECT_BYTES: usize = 255;
+/// The most groups of one subject; Microsoft Entra ID puts up to 200 into a token.
+const MAX_GROUPS: usize = 512;
+const MAX_GROUP_BYTES: usize = 512;
+const MAX_NAME_CHARS: usize = 128;
+/// The claims that name the subject for people, best first.
+const NAME_CLAIMS: [&str; 3] = ["name", "preferred_username", "email"];
 
 /// The claims that are checked.
 #[derive(Debug, Deserialize)]
@@ -34,6 +41,9 @@ pub(super) struct AccessTokenClaims {
     /// The key that the token is bound to.
     #[serde(default)]
     cnf: Option<Value>,
+    /// The claims about the person: names and groups.
+    #[serde(flatten)]
+    others: Map<String, Value>,
 }
 
 /// The audience that a token must have.
@@ -50,6 +60,8 @@ pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
     pub(super) audience: ExpectedAudience<'a>,
     pub(super) scopes: &'a [String],
+    /// The claim that lists the groups of the subject.
+    pub(super) groups_claim: &'a str,
     pub(super) now: u64,
     pub(super) leeway: u64,
 }
@@ -81,7 +93,8 @@ impl ExpectedClaims<'_> {
             return Err(TokenRejection::Scope);
         }
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
-        Ok(VerifiedToken { issuer, subject, scopes, expires_at })
+        let (name, groups) = (claims.name(), claims.groups(self.groups_claim)?);
+        Ok(VerifiedToken { issuer, subject, name, groups, scopes, expires_at })
     }
 
     fn in_time(&self, claims: &AccessTokenClaims) -> Result<u64, TokenRejection> {
@@ -126,6 +139,25 @@ impl AccessTokenClaims {
         let said = said.map(words).unwrap_or_default();
         said.iter().flat_map(|words| split_scopes(words)).collect()
     }
+
+    /// Returns the name of the subject for people, if the token has one.
+    fn name(&self) -> Option<String> {
+        let named = NAME_CLAIMS.iter().find_map(|claim| self.others.get(*claim)?.as_str());
+        named.map(|name| sanitize::sanitize_line(name).chars().take(MAX_NAME_CHARS).collect())
+    }
+
+    /// Returns the groups of the subject. A list that is cut off would let a rule miss a group, so a token with too
+    /// many groups is rejected.
+    fn groups(&self, claim: &str) -> Result<Vec<String>, TokenRejection> {
+        let groups = self.others.get(claim).map(words).unwrap_or_default();
+        let is_group = |group: &String| {
+            (1..=MAX_GROUP_BYTES).contains(&group.len()) && !group.chars().any(char::is_control)
+        };
+        if groups.len() > MAX_GROUPS || !groups.iter().all(is_group) {
+            return Err(TokenRejection::Groups);
+        }
+        Ok(groups)
+    }
 }
 
 /// Reads one text, or a list of texts.
@@ -159,6 +191,7 @@ mod tests {
             issuer: "https://as.example",
             audience: ExpectedAudience::Resource("https://hub.example/mcp/github"),
             scopes: &["use".to_owned()],
+            groups_claim: "groups",
             now: NOW,
             leeway: 60,
         };
@@ -185,6 +218,9 @@ mod tests {
         check(json!({ "exp": 1e300 }), Err("Expired"));
         check(json!({ "nbf": NOW + 60 }), Ok(()));
         check(json!({ "nbf": NOW + 61 }), Err("NotYet"));
+        check(json!({ "groups": ["dev", "acme/ops"] }), Ok(()));
+        check(json!({ "groups": ["a\nb"] }), Err("Groups"));
+        check(json!({ "groups": vec!["g"; 513] }), Err("Groups"));
         check(json!({ "sub": "" }), Err("Subject"));
         check(json!({ "sub": "a\nb" }), Err("Subject"));
         check(json!({ "scope": "look" }), Err("Scope"));

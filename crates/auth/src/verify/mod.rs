@@ -30,6 +30,8 @@ pub struct TrustedIssuer {
     pub audiences: Vec<String>,
     /// The scopes that a token must have.
     pub scopes: Vec<String>,
+    /// The claim that lists the groups of a token's subject.
+    pub groups_claim: String,
 }
 
 /// Verifies the tokens of one issuer.
@@ -45,6 +47,10 @@ pub struct VerifiedToken {
     pub issuer: String,
     /// The subject: unique among the users of one issuer, without meaning for another issuer.
     pub subject: String,
+    /// The subject's name for people, which identifies nobody.
+    pub name: Option<String>,
+    /// The subject's groups.
+    pub groups: Vec<String>,
     /// The token's scopes.
     pub scopes: Vec<String>,
     /// When the token expires, in seconds since 1970.
@@ -71,7 +77,7 @@ pub enum TokenRejection {
     #[error("its signature is wrong")]
     Signature,
     /// Another issuer.
-    #[error("another issuer gave it out")]
+    #[error("it was issued by another issuer")]
     Issuer,
     /// Another audience.
     #[error("it is for another resource")]
@@ -80,19 +86,22 @@ pub enum TokenRejection {
     #[error("it has expired")]
     Expired,
     /// The token is not valid yet.
-    #[error("it is not good yet")]
+    #[error("it is not valid yet")]
     NotYet,
     /// The token has no valid subject.
-    #[error("it does not say whom it speaks for")]
+    #[error("it has no subject")]
     Subject,
+    /// The list of groups is too long or not readable.
+    #[error("its groups cannot be read")]
+    Groups,
     /// The token is bound to a key, and proof of possession is not supported here.
     #[error("it is bound to a key")]
     Bound,
     /// A required scope is missing.
-    #[error("it does not allow enough")]
+    #[error("it lacks a required scope")]
     Scope,
     /// The issuer's keys could not be fetched, so the token could not be checked.
-    #[error("the keys of the issuer cannot be had: {why}")]
+    #[error("the keys of the issuer cannot be fetched: {why}")]
     Unavailable {
         /// The cause, in one line.
         why: String,
@@ -139,6 +148,7 @@ impl AccessTokenVerifier {
             issuer: &self.trust.issuer,
             audience,
             scopes: &self.trust.scopes,
+            groups_claim: &self.trust.groups_claim,
             now: unix_now(),
             leeway: CLOCK_LEEWAY.as_secs(),
         };

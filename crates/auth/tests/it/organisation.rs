@@ -43,7 +43,7 @@ async fn nobody_there_is_said_and_signing_in_anywhere_helps() {
     let HttpError::SignIn { reason, .. } = call(&client).await.unwrap_err() else { panic!() };
     let issuer = office.provider.url("");
     assert!(
-        reason.contains(&format!("nobody is signed in to the identity provider `{issuer}`")),
+        reason.contains(&format!("you are not signed in to the identity provider `{issuer}`")),
         "{reason}"
     );
     // `login` of one server opens the provider's page, and the other servers notice the sign-in.

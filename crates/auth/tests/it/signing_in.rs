@@ -20,7 +20,7 @@ async fn signed_in_once_used_ever_after() {
     let (house, folder) = (House::open().await, tempfile::tempdir().unwrap());
     let running = client(&house.url(), folder.path(), UserPresence::Nobody);
     let HttpError::SignIn { reason, .. } = call(&running).await.unwrap_err() else { panic!() };
-    assert_eq!(reason, "nobody has signed in to it");
+    assert_eq!(reason, "you are not signed in");
     let sign_in = house.sign_in(folder.path(), OAuth::default());
     let account = sign_in.run(&demand(&house).await, &house.visit()).await.unwrap();
     assert_eq!(account.scopes, ["read"]);

@@ -59,6 +59,7 @@ impl Issuer {
             issuer: self.server.url(""),
             audiences: Vec::new(),
             scopes: vec!["use".into()],
+            groups_claim: "roles".into(),
         };
         AccessTokenVerifier::new(trust, HttpPoolOptions::default())
     }
@@ -82,7 +83,13 @@ async fn a_good_token_is_believed_and_its_keys_are_fetched_once() {
     let verifier = issuer.verifier();
     assert_eq!(issuer.fetches(), 0, "nobody has asked yet");
     for _ in 0..3 {
-        let person = believed(&verifier, &key.token(&issuer.claims())).await.unwrap();
+        let mut claims = issuer.claims();
+        (claims["name"], claims["roles"]) = (json!("Ada"), json!(["dev", "ops"]));
+        let person = believed(&verifier, &key.token(&claims)).await.unwrap();
+        assert_eq!(
+            (person.name.as_deref(), &person.groups[..]),
+            (Some("Ada"), &["dev".to_owned(), "ops".to_owned()][..])
+        );
         assert_eq!((person.subject.as_str(), person.issuer), ("u-1", issuer.server.url("")));
     }
     assert_eq!(issuer.fetches(), 1);

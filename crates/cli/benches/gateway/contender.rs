@@ -20,6 +20,8 @@ pub(crate) enum Contender {
     /// A plain forwarding gateway made of rmcp.
     Plain,
     Ours(Results),
+    /// Ours with so many threads that carry out calls.
+    Threads(Results, usize),
     Published(Published),
 }
 
@@ -67,6 +69,8 @@ impl Contender {
             Self::Floor => "floor".to_owned(),
             Self::Plain => "plain rmcp gateway".to_owned(),
             Self::Ours(_) => "**switchboard**".to_owned(),
+            Self::Threads(_, 1) => "1 thread".to_owned(),
+            Self::Threads(_, threads) => format!("{threads} threads"),
             Self::Published(published) => published.name.to_owned(),
         }
     }
@@ -101,7 +105,8 @@ impl Contender {
             Self::Direct => stand_in(&["upstream-http", tools, era]),
             Self::Floor => stand_in(&["floor", &at_word, tools, era]),
             Self::Plain => stand_in(&["plain", &at_word, tools, era]),
-            Self::Ours(results) => ours(*results, setup),
+            Self::Ours(results) => ours(*results, None, setup),
+            Self::Threads(results, threads) => ours(*results, Some(*threads), setup),
             Self::Published(published) => {
                 let (process, place) = published.start(&upstream_command(upstream));
                 Running { process, place, _home: None }
@@ -126,12 +131,15 @@ fn stand_in(words: &[&str]) -> Running {
 }
 
 /// Ours, as it is: the schema checked, a rule that allows the call, limits of results unless they are switched off.
-fn ours(results: Results, setup: Setup) -> Running {
+fn ours(results: Results, threads: Option<usize>, setup: Setup) -> Running {
     let home = home(setup);
     let mut command = program(&home);
     command.args(["serve", "--json", "--listen", "127.0.0.1:0"]);
     if results == Results::Whole {
         command.args(["--result-limit", "0"]);
+    }
+    if let Some(threads) = threads {
+        command.args(["--threads", &threads.to_string()]);
     }
     let (process, line) = Process::start(&mut command);
     let said: serde_json::Value = serde_json::from_str(&line).unwrap();

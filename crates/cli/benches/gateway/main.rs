@@ -9,6 +9,7 @@
 //! cargo xtask bench gateway --quick          short turns, to see that it runs
 //! cargo xtask bench gateway --dist           of the program that is shipped (`cargo xtask dist`)
 //! cargo xtask bench gateway --peers          install what others publish, and measure it too
+//! cargo xtask bench gateway --threads        ours alone, with one, two and four threads
 //! cargo xtask bench gateway --profile [large|list] [http] [modern] [across] [N]
 //!                                            ours alone on N connections for 10 s, for a profiler;
 //!                                            across: the server is of the other era than the clients
@@ -78,6 +79,10 @@ fn main() {
         return runtime.block_on(profile(&words));
     }
     let effort = if asked("--quick") { QUICK } else { FULL };
+    if asked("--threads") {
+        let threads = runtime.block_on(measure::threads(effort));
+        return println!("{}", report::threads(&threads));
+    }
     let report = runtime.block_on(measure(effort));
     println!("{}", report.tables());
     if asked("--write") {
@@ -117,12 +122,14 @@ async fn measure(effort: Effort) -> Report {
     let http = measure::calls(&all, behind, &CONNECTIONS, effort).await;
     println!("large results, long lists, memory, cold starts");
     let rest = measure::rest(&contenders, effort).await;
+    println!("one, two and four threads");
+    let threads = measure::threads(effort).await;
     println!("standard streams\n");
     let asleep = connect::medians(effort);
     let staying = awake::Awake::keep();
     let connect = Connect { asleep, awake: connect::medians(effort) };
     drop(staying);
-    Report { stdio, http, rest, connect, effort }
+    Report { stdio, http, rest, threads, connect, effort }
 }
 
 /// The upstream over HTTP.

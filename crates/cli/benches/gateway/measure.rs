@@ -13,6 +13,10 @@ use crate::stand_in::{Behind, Upstream};
 /// The numbers of connections that calls are made on.
 pub(crate) const CONNECTIONS: [usize; 3] = [1, 16, 64];
 
+/// The numbers of threads of ours that are compared.
+const THREADS: [usize; 3] = [1, 2, 4];
+/// Connections on which small calls are made, where numbers of threads are compared.
+const SOME: usize = 16;
 /// Connections on which large results are asked for.
 const FEW: usize = 4;
 /// Tools of a long list.
@@ -118,6 +122,33 @@ pub(crate) async fn rest(contenders: &[Contender], effort: Effort) -> Vec<Rest> 
         let (idle, crowded) = memory(contender).await;
         let cold = cold(contender, effort.starts).await;
         rows.push(Rest { contender: contender.clone(), large, list, idle, crowded, cold });
+    }
+    rows
+}
+
+/// What was seen of ours with a number of threads.
+pub(crate) struct WithThreads {
+    pub(crate) name: String,
+    pub(crate) calls: Turn,
+    /// Results of 1 MiB.
+    pub(crate) large: Turn,
+    /// Lists of 1,000 tools.
+    pub(crate) lists: Turn,
+    /// Bytes in memory at rest after one call, and with many sessions.
+    pub(crate) memory: (usize, Option<usize>),
+}
+
+/// Ours with one, two and four threads, which take turns for each kind of work.
+pub(crate) async fn threads(effort: Effort) -> Vec<WithThreads> {
+    let with = |results| THREADS.map(|threads| Contender::Threads(results, threads));
+    let (limited, whole) = (with(Results::Limited), with(Results::Whole));
+    let calls = rounds(&limited, 0, SOME, Ask::Echo, effort).await;
+    let large = rounds(&whole, 0, FEW, Ask::Large, effort).await;
+    let lists = rounds(&limited, MANY_TOOLS, FEW, Ask::List, effort).await;
+    let mut rows = Vec::new();
+    for (((contender, calls), large), lists) in limited.iter().zip(calls).zip(large).zip(lists) {
+        let (name, memory) = (contender.name(), memory(contender).await);
+        rows.push(WithThreads { name, calls, large, lists, memory });
     }
     rows
 }

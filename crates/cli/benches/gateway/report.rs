@@ -10,13 +10,14 @@ use crate::chart;
 use crate::client::Era;
 use crate::connect::Medians;
 use crate::contender::Contender;
-use crate::measure::{Between, CONNECTIONS, Calls, Rest, Turn};
+use crate::measure::{Between, CONNECTIONS, Calls, Rest, Turn, WithThreads};
 
 /// Everything that was seen.
 pub(crate) struct Report {
     pub(crate) stdio: Vec<Calls>,
     pub(crate) http: Vec<Calls>,
     pub(crate) rest: Vec<Rest>,
+    pub(crate) threads: Vec<WithThreads>,
     pub(crate) connect: Connect,
     pub(crate) effort: Effort,
 }
@@ -39,6 +40,8 @@ impl Report {
         format!(
             "The upstream on standard streams:\n\n{}\n\nThe upstream over HTTP:\n\n{}\n\n\
              Large results and long lists, memory, and the time from nothing to the first answer:\n\n{}\n\n\
+             Ours with one, two and four threads that carry out calls, with the calls a second that one thread makes as 1:\n\
+             calls of 64 bytes on 16 connections, 1 MiB results and 1,000-tool lists on four:\n\n{}\n\n\
              A client on standard streams, median of one call. Each way between processes wakes a processor that\n\
              sleeps; in the second row an idle process on each keeps it awake, and gives way to all others:\n\n\
              | | to the server itself | `connect --standalone` | `connect` | added by the way to the hub |\n\
@@ -46,6 +49,7 @@ impl Report {
             calls(&self.stdio),
             calls(&self.http),
             rest(&self.rest),
+            threads(&self.threads),
             connect("as it is", &self.connect.asleep),
             connect("processors awake", &self.connect.awake),
         )
@@ -161,6 +165,28 @@ fn rest(rows: &[Rest]) -> String {
             row.crowded.map_or_else(|| "–".to_owned(), megabytes),
             row.cold.as_secs_f64() * 1e3,
         );
+    }
+    out
+}
+
+/// A row for each number of threads. Rates are shown as parts of the first row's.
+pub(crate) fn threads(rows: &[WithThreads]) -> String {
+    let mut out = String::from(
+        "| | calls/s | CPU per call | 1 MiB results | CPU per result | 1,000-tool lists | CPU per list | idle | 1,000 sessions |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    );
+    let Some(first) = rows.first() else { return out };
+    for row in rows {
+        let _ = write!(out, "\n| {} |", row.name);
+        for (turn, one) in
+            [(row.calls, first.calls), (row.large, first.large), (row.lists, first.lists)]
+        {
+            let _ =
+                write!(out, " {:.2} | {} |", turn.per_second / one.per_second, micros(turn.cpu));
+        }
+        let (idle, crowded) = row.memory;
+        let crowded = crowded.map_or_else(|| "–".to_owned(), megabytes);
+        let _ = write!(out, " {} | {crowded} |", megabytes(idle));
     }
     out
 }

@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::probe::seconds;
 use super::span::span;
+use crate::shell_completion::{server, server_or_tool, tool};
 
 pub(super) const TOOLS_EXAMPLES: &str = "\
 Examples:
@@ -38,6 +39,10 @@ pub(super) const PROMPT_EXAMPLES: &str = "\
 Examples:
   switchboard prompt reviews/code-review language=Rust
   switchboard prompt mcp__reviews__code-review language=Rust --json";
+pub(super) const SKILL_EXAMPLES: &str = "\
+Examples:
+  switchboard skill pdf-processing
+  switchboard skill docs/pdf-processing > SKILL.md";
 
 pub(super) const COMPLETE_EXAMPLES: &str = "\
 Examples:
@@ -73,10 +78,10 @@ pub(crate) struct Answer {
     /// Do not let the call happen
     #[arg(long, conflicts_with = "allow")]
     pub(crate) deny: bool,
-    /// Do not do what the server asks
+    /// Decline what the server asks for
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
     pub(crate) decline: bool,
-    /// Put the question away
+    /// Cancel the question
     #[arg(long, conflicts_with_all = ["allow", "deny", "decline"])]
     pub(crate) cancel: bool,
     /// The question, as `switchboard questions` names it
@@ -105,7 +110,7 @@ pub(crate) struct Tools {
     #[arg(long, value_name = "QUERY")]
     pub(crate) search: Option<String>,
     /// One server, or one tool, which is then shown with what it takes
-    #[arg(value_name = "SERVER|TOOL")]
+    #[arg(value_name = "SERVER|TOOL", add = server_or_tool())]
     pub(crate) name: Option<String>,
 }
 
@@ -115,15 +120,17 @@ pub(crate) struct Call {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
     /// The tool: `server/tool`, its full name, or its own name where only one server has it
+    #[arg(add = tool())]
     pub(crate) tool: String,
-    /// What to call it with
+    /// Arguments of the tool
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OfServer {
-    /// Only those of this server
+    /// Show only those of this server
+    #[arg(add = server())]
     pub(crate) server: Option<String>,
 }
 
@@ -138,9 +145,15 @@ pub(crate) struct Read {
 pub(crate) struct Prompt {
     /// The prompt: `server/prompt`, its full name, or its own name where only one server has it
     pub(crate) name: String,
-    /// What to fill in
+    /// Arguments of the prompt
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Skill {
+    /// The skill: its name or URI where only one server has it, `SERVER/NAME` or `SERVER/URI`
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +163,7 @@ pub(crate) struct Complete {
     pub(crate) of: String,
     /// The argument of the prompt, or the variable of the template
     pub(crate) argument: String,
-    /// What is typed of it so far
+    /// What has been typed so far
     #[arg(default_value = "")]
     pub(crate) value: String,
     /// Values of other arguments that are known
@@ -160,28 +173,35 @@ pub(crate) struct Complete {
 
 #[derive(Debug, Args)]
 pub(crate) struct Server {
-    /// Which server
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) server: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
-    /// Go on as more is written, until Ctrl-C
+    /// Follow new lines until Ctrl-C
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// How many lines
+    /// The number of lines
     #[arg(short = 'n', long, value_name = "LINES", default_value = "50")]
     pub(crate) lines: usize,
     /// Show the record of calls: who called what, what was decided and by which rule, how it ended
     #[arg(long)]
     pub(crate) audit: bool,
     /// Only calls of this server
-    #[arg(long = "server", value_name = "SERVER", requires = "audit", conflicts_with = "server")]
+    #[arg(
+        long = "server",
+        value_name = "SERVER",
+        requires = "audit",
+        conflicts_with = "server",
+        add = server()
+    )]
     pub(crate) only: Option<String>,
-    /// Only calls since so long ago: 15m, 1h, 2d
+    /// Only calls of the last 15m, 1h, 2d, …
     #[arg(long, value_name = "SPAN", value_parser = span, requires = "audit")]
     pub(crate) since: Option<Duration>,
-    /// Which server
-    #[arg(required_unless_present = "audit")]
+    /// The server's name
+    #[arg(required_unless_present = "audit", add = server())]
     pub(crate) server: Option<String>,
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use switchboard_gateway::tokens::NewToken;
 use switchboard_hub::{AccessOptions, ClientAuth};
 
 use super::span::span;
@@ -38,6 +39,9 @@ pub(crate) struct Guarding {
     /// What tokens have to allow; may be given several times
     #[arg(long, value_name = "SCOPE", requires = "auth_issuer")]
     pub(crate) auth_scope: Vec<String>,
+    /// The claim of tokens that lists the groups of their user; by default `groups`
+    #[arg(long, value_name = "CLAIM", requires = "auth_issuer")]
+    pub(crate) auth_groups: Option<String>,
     /// A host name that clients may call this machine by; with one that other machines can use, every client needs a
     /// token. May be given several times
     #[arg(long, value_name = "HOST")]
@@ -96,9 +100,29 @@ pub(crate) struct CreateToken {
     /// What to call it, in lists and in the audit log; by default its id
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// The person whose client gets it: all tokens of one user share sign-ins and connections. Without it the client
+    /// is a service of its own
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// For a client of your own on another machine: it acts as you, with your sign-ins and your headers
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) me: bool,
+    /// A group that its client is in, for rules; may be given several times
+    #[arg(long, value_name = "GROUP")]
+    pub(crate) group: Vec<String>,
     /// How long it is good: 12h, 30d, 8w; without it until it is revoked
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) expires: Option<Duration>,
+}
+
+// === impl CreateToken ===
+
+impl CreateToken {
+    /// The same for the store, with the time of expiry in seconds since 1970.
+    pub(crate) fn to_new_token(&self, expires: Option<u64>) -> NewToken {
+        let (name, user) = (self.name.clone(), self.user.clone());
+        NewToken { name, user, is_mine: self.me, groups: self.group.clone(), expires }
+    }
 }
 
 // === impl Guarding ===
@@ -115,6 +139,7 @@ impl Guarding {
             auth_resource: self.auth_resource.clone(),
             auth_audience: self.auth_audience.clone(),
             auth_scope: self.auth_scope.clone(),
+            auth_groups: self.auth_groups.clone(),
             allow_host: self.allow_host.clone(),
             allow_origin: self.allow_origin.clone(),
             tls_cert: self.tls_cert.clone(),

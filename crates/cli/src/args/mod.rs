@@ -5,11 +5,15 @@
 
 mod calls;
 mod guarding;
+mod overview;
 mod permissions;
 mod plugins;
 mod probe;
+mod secrets;
+mod self_management;
 mod servers;
 mod serving;
+mod setup;
 mod signing_in;
 mod span;
 mod ui;
@@ -18,27 +22,32 @@ mod xaa;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, ColorChoice, Parser, Subcommand};
+use clap::{Args as ClapArgs, ColorChoice, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use calls::{
-    Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Span, Tools,
+    Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Skill, Span, Tools,
 };
 pub(crate) use guarding::{CreateToken, Token};
-pub(crate) use permissions::{Forget, Permissions};
+pub(crate) use permissions::{Explain, Forget, Permissions, TestRules};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
 pub(crate) use probe::{Probe, Transport};
+pub(crate) use secrets::{Secret, SetSecret};
+pub(crate) use self_management::{SelfCommand, SelfUninstall};
 pub(crate) use servers::{
-    Add, AddJson, Approve, Edit, Get, Import, Install, Kind, List, Reject, Remove, ScopeArg,
-    Switch, Uninstall,
+    Add, AddJson, Approve, Confirmation, Edit, Get, Import, Install, Kind, List, Reject, Remove,
+    ScopeArg, Switch, Uninstall,
 };
-pub(crate) use serving::{Connect, Serve};
+pub(crate) use serving::{Connect, Hub, ModeArg, Serve};
+pub(crate) use setup::SetupArgs;
 pub(crate) use signing_in::{Doctor, Examined, Login, Logout};
-pub(crate) use ui::Ui;
+pub(crate) use ui::{Console, Top, Ui};
 pub(crate) use xaa::{Setup, Xaa};
+
+use crate::version::VERSION;
 
 /// One program between every AI client and every MCP server.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "switchboard", version = VERSION, after_help = EXIT_CODES)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) global: Global,
@@ -48,7 +57,7 @@ pub(crate) struct Args {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done, 1 failed, 2 wrong usage, 3 needs authentication, 4 denied, 130 interrupted";
+  0 done, 1 failed, 2 wrong usage, 3 sign-in needed, 4 denied, 130 interrupted";
 
 /// Flags that stand before the command or after it, up to a server's own arguments.
 #[derive(Debug, ClapArgs)]
@@ -57,13 +66,13 @@ pub(crate) struct Global {
     /// Read servers from this file, or this JSON, for one run; may be given several times
     #[arg(long, global = true, value_name = "FILE|JSON")]
     pub(crate) mcp_config: Vec<String>,
-    /// Use nothing but what `--mcp-config` gives
+    /// Use only the servers of `--mcp-config`
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
-    /// Run everything in this process, and share nothing with the hub
+    /// Do everything in this process, without the hub
     #[arg(long, global = true)]
     pub(crate) standalone: bool,
-    /// Where your own settings are [env: `SWITCHBOARD_CONFIG_DIR`]
+    /// The folder of your settings [env: `SWITCHBOARD_CONFIG_DIR`]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) config_dir: Option<PathBuf>,
     /// Work in this project instead of the current folder
@@ -72,10 +81,10 @@ pub(crate) struct Global {
     /// Print JSON for machines instead of text for people
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print errors and what was asked for, nothing else
+    /// Print only results and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print more
+    /// Print more details
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     /// When to use colour
@@ -94,61 +103,80 @@ pub(crate) enum Command {
     #[command(after_help = servers::ADD_JSON_EXAMPLES)]
     AddJson(AddJson),
     /// Remove a server
+    #[command(visible_alias = "rm")]
     Remove(Remove),
-    /// Show every server, and whether it can be reached
+    /// Show all servers and their state
     ///
-    /// Servers that are ready are connected to, several at once, and disconnected again. Nobody is signed in and no
-    /// browser is opened.
-    #[command(after_help = servers::LIST_EXAMPLES)]
+    /// Servers whose tools are not known yet are connected to, several at once, and disconnected again. Others are
+    /// `idle` until a call needs them; `--check` connects to them too. `list` signs in to nothing and opens no browser.
+    #[command(visible_alias = "ls", after_help = servers::LIST_EXAMPLES)]
     List(List),
-    /// Show one server: its entry, where it stands, and what is to become of it
+    /// Show one server: its entry, its file and its state
     Get(Get),
-    /// Change a server's entry in your editor ($VISUAL, else $EDITOR, else vi)
+    /// Change a server's entry in your editor
     ///
-    /// The entry is checked before it takes the place of the old one.
+    /// The editor is $VISUAL, else $EDITOR, else vi. The entry is checked before it replaces the old one.
     Edit(Edit),
     /// Switch a server on
     Enable(Switch),
-    /// Switch a server off, without removing it
+    /// Switch a server off without removing it
     Disable(Switch),
-    /// Serve every server over the network, until Ctrl-C
+    /// Serve all servers over the network, until Ctrl-C
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
     /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
-    /// `/sse`, WebSocket at `/ws`. On this machine your own programs are let in; everybody else needs a token.
+    /// `/sse`, WebSocket at `/ws`. Programs of your own user on this machine are let in; everyone else needs a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Box<Serve>),
-    /// Make, show and revoke the tokens that clients of other machines and users need
-    #[command(subcommand, after_help = guarding::TOKEN_EXAMPLES)]
+    /// Create, list and revoke tokens for other machines
+    ///
+    /// Clients on other machines, and programs of other users, need a token.
+    #[command(subcommand, disable_help_subcommand = true, after_help = guarding::TOKEN_EXAMPLES)]
     Token(Token),
-    /// Look after the hub, full screen: servers, tools, questions, calls
+    /// Store, list and remove secrets
+    ///
+    /// Entries name a secret as ${secret:NAME}. Values are sealed with a key in your keychain; where there is none, with a key in a file that only you can read.
+    #[command(subcommand, disable_help_subcommand = true, after_help = secrets::SECRET_EXAMPLES)]
+    Secret(Secret),
+    /// Open the terminal UI: servers, tools, questions, calls
     ///
     /// Shows what the hub has and does in this project, as it happens, and answers for its queue of questions while it is
     /// open. A hub is started where none runs. `?` shows every key.
     #[command(after_help = ui::EXAMPLES)]
     Ui(Ui),
-    /// Show the hub that runs, who uses it, and what they use
-    Status,
-    /// End the hub that runs
-    Stop,
-    /// Show the questions that wait in the hub
+    /// Show live rates, latencies and errors by server
     ///
-    /// What a server or a rule asks goes to the client that made the call. Where that client cannot be asked it waits
-    /// here, as long as somebody watches, and is cancelled in the end.
+    /// Live on a terminal: `s` sorts, `t` hides tools, `q` quits. The counts are those of the last hour, the rate that of the last
+    /// ten seconds. With --once, with --json and in a pipe it prints them once, with the rate of the last one to two minutes.
+    #[command(after_help = ui::TOP_EXAMPLES)]
+    Top(Top),
+    /// Open the web console in your browser
+    ///
+    /// Prints a link that works once, for 15 minutes, and opens it. A hub is started where none runs.
+    #[command(visible_alias = "open")]
+    Console(Console),
+    /// Show the running hub, its clients and their servers
+    Status,
+    /// Stop the running hub
+    Stop,
+    /// Show the questions that are waiting in the hub
+    ///
+    /// A question of a server or a rule goes to the client that made the call. If that client cannot show it, it waits
+    /// here while somebody watches, and is cancelled after ten minutes.
     Questions(Questions),
-    /// Answer a question that waits in the hub
+    /// Answer a question that is waiting in the hub
     #[command(after_help = calls::ANSWER_EXAMPLES)]
     Answer(Answer),
-    /// Show the permission answers that are remembered, and take them back
+    /// Explain and test rules; show or forget answers
     ///
-    /// Whoever answers a question with *in this project*, *always* or *never* is not asked again. Here such answers can
-    /// be seen and forgotten; a hub that runs obeys from the next call on.
-    #[command(subcommand, after_help = permissions::EXAMPLES)]
+    /// An answer *in this project*, *always* or *never* is remembered, so that the question is not asked again. These
+    /// commands show and delete such answers; a running hub obeys from the next call on.
+    #[command(subcommand, disable_help_subcommand = true, after_help = permissions::EXAMPLES)]
     Permissions(Permissions),
     /// The hub that `connect` starts
     #[command(hide = true)]
-    Hub,
-    /// Serve every server to the client that starts this, on standard input and output
+    Hub(Hub),
+    /// Serve all servers to one client, on standard streams
     ///
     /// The client sees one MCP server, in whichever version of the protocol it speaks. A hub in the background holds
     /// the servers, so that all clients share them; the first client starts it, and it ends some time after the last.
@@ -156,12 +184,12 @@ pub(crate) enum Command {
     Connect(Connect),
     /// Show the tools of all servers, or of one
     ///
-    /// What a tool costs is about how many tokens a model spends on knowing that it is there.
+    /// The cost of a tool is about how many tokens its definition takes in a model's context.
     #[command(after_help = calls::TOOLS_EXAMPLES)]
     Tools(Tools),
     /// Call a tool
     ///
-    /// What you type is consent: rules that deny and hooks apply, and nobody asks. Text is printed as text, structured
+    /// Typing the call is your consent: deny rules and hooks apply, and you are not asked. Text is printed as text, structured
     /// content as JSON where there is no text; on a terminal images and other files are written to a file each.
     /// `--json` prints the whole result. Ctrl-C cancels the call.
     #[command(after_help = calls::CALL_EXAMPLES)]
@@ -176,70 +204,95 @@ pub(crate) enum Command {
     /// Fill in a prompt
     #[command(after_help = calls::PROMPT_EXAMPLES)]
     Prompt(Prompt),
-    /// Show what a value could become, one on each line
+    /// Show the skills of all servers, or of one
+    ///
+    /// Skills are instructions for a model that a server offers, each with the digest of its text.
+    Skills(OfServer),
+    /// Read a skill, and check its digest
+    #[command(after_help = calls::SKILL_EXAMPLES)]
+    Skill(Skill),
+    /// Show the completions of an argument, one per line
     #[command(after_help = calls::COMPLETE_EXAMPLES)]
     Complete(Complete),
-    /// Connect to a server anew, with nothing remembered of it, and say what it is
+    /// Connect to a server again, from scratch
     Reconnect(Server),
-    /// Sign in to a server, in your browser
+    /// Sign in to a server in your browser
     ///
-    /// What comes of it is kept in your keychain, or sealed in a file where there is none, and renewed by itself. Every
-    /// client and a hub that runs already use it at once.
+    /// The tokens are kept in your keychain, or sealed in a file if there is none, and renewed automatically. All
+    /// clients and a running hub use them at once.
     #[command(after_help = signing_in::LOGIN_EXAMPLES)]
     Login(Login),
-    /// Sign out of a server, or of all of them
+    /// Sign out of a server, or of all servers
     ///
-    /// Takes the tokens back at the authorization server, where that is possible, and forgets them.
+    /// Revokes the tokens at the authorization server, if it supports that, and deletes them.
     Logout(Logout),
-    /// Sign in to many servers at once, through your organisation's identity provider
+    /// Show who is signed in where, you and users of `serve`
+    #[command(after_help = signing_in::ACCOUNTS_EXAMPLES)]
+    Accounts,
+    /// Sign in through your organisation's identity provider
     ///
     /// One sign-in with the provider opens every server whose entry says `"oauth": {"xaa": true}` (`add --xaa`), without
     /// another window: what the provider says about you is exchanged for a grant, and the grant for a token of the
     /// server's own authorization server.
-    #[command(subcommand, after_help = xaa::EXAMPLES)]
+    #[command(subcommand, disable_help_subcommand = true, after_help = xaa::EXAMPLES)]
     Xaa(Xaa),
-    /// Show what a server wrote to its standard error, or with `--audit` who called what
+    /// Show a server's standard error, or the audit log
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),
-    /// Look at everything, and say what is wrong and what to do
+    /// Check everything, and say what is wrong
     ///
-    /// Exits 1 if anything is. `doctor auth` follows the way to sign in to one server, step by step.
+    /// Says what to do, too. Exits 1 if anything is wrong. `doctor auth` follows the way to sign in to one server, step by step.
     #[command(after_help = signing_in::DOCTOR_EXAMPLES)]
     Doctor(Doctor),
-    /// Look at what a project wants to run, and agree to it
+    /// Review and approve what a project wants to run
     ///
     /// Servers, hooks, agents and settings that come with a project count only after you approved them; when one
     /// changes you are asked again. Without a name everything that waits is shown, and asked about on a terminal.
     /// Where there is no terminal, name one thing, or say `--all --yes`.
     #[command(after_help = servers::APPROVE_EXAMPLES)]
     Approve(Approve),
-    /// Refuse something that a project wants to run
+    /// Reject something that a project wants to run
     Reject(Reject),
     /// Forget every approval and rejection in this project
     ResetProjectChoices,
     /// Copy servers from another client
     ///
-    /// Shows what it would do first. Servers you have already are left out, and the other client's files stay as
-    /// they are.
+    /// Shows what it would do first, and what cannot be taken over. Servers you have already are left out, and the
+    /// other client's files stay as they are. A file of a client that cannot be read is an error; the
+    /// servers of other files are imported all the same.
     #[command(after_help = servers::IMPORT_EXAMPLES)]
     Import(Import),
-    /// Put Switchboard into another client
+    /// Install Switchboard in a client
     ///
     /// Writes one entry, which starts `switchboard connect`, into the client's own file, after showing it. Everything
     /// else in that file stays as it is.
     #[command(after_help = servers::INSTALL_EXAMPLES)]
     Install(Install),
-    /// Take Switchboard out of another client
+    /// Remove Switchboard from a client
     Uninstall(Uninstall),
-    /// Make, look at and serve native plugins: tools, prompts and resources in shared objects
+    /// Move every client on this machine to Switchboard
     ///
-    /// Each plugin runs in a process of its own, so that one that crashes or hangs fails its own calls and nothing
+    /// Finds the clients, shows what each has and what would change, and asks once. Then it imports the servers of your
+    /// own files, installs itself in each client, and takes those servers out of the client's file, so that no client
+    /// has a server twice. `--undo` goes back. Files of a project are shown and never changed.
+    #[command(after_help = setup::EXAMPLES)]
+    Setup(SetupArgs),
+    /// Show the clients on this machine
+    ///
+    /// Which are installed, which have Switchboard, and which are connected now.
+    Clients,
+    /// Remove Switchboard itself from this machine
+    #[command(name = "self", subcommand, disable_help_subcommand = true, after_help = self_management::EXAMPLES)]
+    SelfManagement(SelfCommand),
+    /// Create, inspect and serve native plugins
+    ///
+    /// Plugins are tools, prompts and resources in shared objects. Each plugin runs in a process of its own, so that one that crashes or hangs fails its own calls and nothing
     /// else. Those in the `native` folder of your settings are there in every client as the server `plugins`.
-    #[command(subcommand, after_help = plugins::EXAMPLES)]
+    #[command(subcommand, disable_help_subcommand = true, after_help = plugins::EXAMPLES)]
     Plugin(Plugin),
-    /// Connect to one MCP server, show what it is and offers, and call it
+    /// Connect to one MCP server, and show what it offers
     ///
-    /// Without a server it is the one built into this program.
+    /// It can call the server, too. Without a server it connects to the one built into this program.
     #[command(after_help = probe::EXAMPLES)]
     Probe(Box<Probe>),
     /// Print a completion script for a shell
@@ -247,6 +300,8 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the version
+    Version,
     /// Serve the built-in server on standard input and output
     #[command(hide = true)]
     Builtin,
@@ -257,6 +312,9 @@ pub(crate) enum Command {
 /// Words after a command belong to the server. A URL takes no arguments, so words after a URL are parsed as our flags.
 pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
     let mut args = parse_words(typed)?;
+    if let Command::Add(add) = &mut args.command {
+        add.is_literal = is_literal(typed, &add.server);
+    }
     let early = early_configs(typed);
     // For a flag on both sides of the command, clap keeps only the values of the later side.
     if args.global.mcp_config != early {
@@ -266,15 +324,21 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Args, clap::Error> {
 }
 
 fn parse_words(typed: &[OsString]) -> Result<Args, clap::Error> {
-    let args = Args::try_parse_from(typed)?;
+    let args = try_parse(typed)?;
     let Some(moved) = flags_first(typed, args.command.server()) else {
         return Ok(args);
     };
-    match Args::try_parse_from(moved) {
+    match try_parse(&moved) {
         Ok(again) if again.command.server().len() == 1 => Ok(again),
         Err(error) if error.kind() != clap::error::ErrorKind::MissingRequiredArgument => Err(error),
         _ => Ok(args),
     }
+}
+
+fn try_parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    let mut command = overview::grouped_command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// The values of `--mcp-config` before the command.
@@ -295,13 +359,19 @@ fn early_configs(typed: &[OsString]) -> Vec<String> {
 fn flags_first(typed: &[OsString], server: &[String]) -> Option<Vec<OsString>> {
     let (url, rest) = server.split_first()?;
     let at = typed.len().checked_sub(server.len())?;
-    let is_literal = at > 0 && typed[at - 1] == "--" || rest.iter().any(|word| word == "--");
-    if rest.is_empty() || !looks_like_url(url) || is_literal {
+    let has_dashes = rest.iter().any(|word| word == "--");
+    if rest.is_empty() || !looks_like_url(url) || has_dashes || is_literal(typed, server) {
         return None;
     }
     let (before, after) = typed.split_at(at);
     let moved = before.iter().chain(&after[1..]).chain(&after[..1]);
     Some(moved.cloned().collect())
+}
+
+/// Whether `--` stands before the words of the server.
+fn is_literal(typed: &[OsString], server: &[String]) -> bool {
+    let before = typed.len().checked_sub(server.len() + 1).and_then(|at| typed.get(at));
+    before.is_some_and(|word| word == "--")
 }
 
 /// Whether a word looks like a URL.
@@ -325,7 +395,7 @@ impl Command {
     pub(crate) fn is_relay(&self) -> bool {
         matches!(
             self,
-            Self::Serve(_) | Self::Hub | Self::Connect(_) | Self::Plugin(Plugin::Serve(_))
+            Self::Serve(_) | Self::Hub(_) | Self::Connect(_) | Self::Plugin(Plugin::Serve(_))
         )
     }
 

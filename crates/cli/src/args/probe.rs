@@ -31,7 +31,7 @@ pub(crate) struct Probe {
     /// Call this tool
     #[arg(long, value_name = "TOOL")]
     pub(crate) call: Option<String>,
-    /// What to call it with
+    /// Arguments of the tool
     #[arg(long, value_name = "JSON", default_value = "{}", requires = "call")]
     pub(crate) arguments: String,
     /// Seconds to wait for the connection, and again for the call

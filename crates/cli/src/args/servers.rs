@@ -7,6 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use switchboard_config::{Scope, import::ClientApp, install};
 
+use crate::shell_completion::server;
+
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   switchboard add github npx -y @modelcontextprotocol/server-github
@@ -23,7 +25,7 @@ Examples:
   switchboard add-json -s user docs '{\"type\": \"http\", \"url\": \"https://example.com/mcp\"}'";
 
 pub(super) const LIST_EXAMPLES: &str = "\
-✔ connected  ! needs authentication  ✘ failed, or its entry is invalid  ⏸ awaiting approval
+✔ connected  ! sign-in needed  ✘ failed, or its entry is invalid  ⏸ awaiting approval
 ⊘ disabled, rejected, or blocked by policy  ○ ready, not checked
 
 Examples:
@@ -40,7 +42,8 @@ Examples:
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
   switchboard import claude-desktop --dry-run
-  switchboard import cursor --yes";
+  switchboard import cursor codex --yes
+  switchboard import vscode --project-files -s local";
 
 pub(super) const INSTALL_EXAMPLES: &str = "\
 Examples:
@@ -85,10 +88,10 @@ pub(crate) enum SwitchScope {
 
 #[derive(Debug, Args)]
 pub(crate) struct Add {
-    /// Where to write it
+    /// The scope to write to
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: ScopeArg,
-    /// How it is reached; found out from the URL, if it is one
+    /// How the server is reached; by default taken from the URL
     #[arg(short, long, value_enum, value_name = "KIND")]
     pub(crate) transport: Option<Kind>,
     /// Set a variable for the command; KEY alone passes yours on, as a reference to it
@@ -97,10 +100,16 @@ pub(crate) struct Add {
     /// Send a header to the URL
     #[arg(short = 'H', long, value_name = "KEY: VALUE")]
     pub(crate) header: Vec<String>,
+    /// Move values that look like secrets to the secret store, without asking
+    #[arg(long)]
+    pub(crate) secret: bool,
+    /// Write values that look like secrets to the file, without asking
+    #[arg(long, conflicts_with = "secret")]
+    pub(crate) no_secret: bool,
     /// The OAuth client registered for you
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// Its secret, as a reference: ${VARIABLE}
+    /// Its secret, as a reference: ${secret:NAME} or ${VARIABLE}
     #[arg(long, value_name = "REFERENCE", requires = "client_id")]
     pub(crate) client_secret: Option<String>,
     /// The port the browser comes back to when you sign in
@@ -109,7 +118,7 @@ pub(crate) struct Add {
     /// Sign in through your organisation's identity provider
     #[arg(long)]
     pub(crate) xaa: bool,
-    /// What to call it: letters, digits, `_` and `-`
+    /// The server's name: letters, digits, `_` and `-`
     pub(crate) name: String,
     /// A command and its arguments, or a URL
     #[arg(
@@ -119,26 +128,30 @@ pub(crate) struct Add {
         allow_hyphen_values = true
     )]
     pub(crate) server: Vec<String>,
+    /// Whether `--` stands before the command, so that every word is meant as it is.
+    #[arg(skip)]
+    pub(crate) is_literal: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AddJson {
-    /// Where to write it
+    /// The scope to write to
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: ScopeArg,
-    /// What to call it
+    /// The server's name
     pub(crate) name: String,
-    /// The entry, as it would stand in `mcpServers`
+    /// The entry, alone or inside `mcpServers`
     #[arg(value_name = "JSON")]
     pub(crate) entry: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Remove {
-    /// Where to remove it from; needed only where several scopes have it
+    /// The scope to remove it from, if several have the server
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
-    /// Which server
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) name: String,
 }
 
@@ -147,7 +160,7 @@ pub(crate) struct List {
     /// Exit with 1 if a server that should run cannot be reached or has an invalid entry
     #[arg(long, conflicts_with = "no_check")]
     pub(crate) check: bool,
-    /// Connect to nothing
+    /// Do not connect to any server
     #[arg(long)]
     pub(crate) no_check: bool,
 }
@@ -157,47 +170,63 @@ pub(crate) struct Get {
     /// Show secrets too
     #[arg(long)]
     pub(crate) reveal: bool,
-    /// Which server
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
-    /// Which of them; needed only where several scopes have it
+    /// The scope, if several have the server
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
-    /// Which server
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Switch {
-    /// Where it counts
+    /// Where the switch applies
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: SwitchScope,
-    /// Which server
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
-    /// Everything that waits
+    /// Approve everything that is waiting
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
-    /// Do not ask; wants a name or `--all`
+    /// Do not ask; needs a name or `--all`
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Taken for scripts that still say it: everything is shown as it stands in the file
     #[arg(long = "reveal", hide = true)]
     pub(crate) _reveal: bool,
     /// A server, or the name of anything else that waits
+    #[arg(add = server())]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Reject {
     /// A server, or the name of anything else of the project
+    #[arg(add = server())]
     pub(crate) name: String,
+}
+
+/// Whether a command asks before it changes files.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(crate) struct Confirmation {
+    /// Only show what would be done
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -205,28 +234,26 @@ pub(crate) struct Import {
     /// Where to write them; else to your own settings, and what belongs to this project to the local scope
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
-    /// Only show what would be done
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) dry_run: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// The client to copy from
-    #[arg(value_parser = clients())]
-    pub(crate) client: ClientApp,
+    /// Copy from the client's files in this project instead of your own
+    #[arg(long)]
+    pub(crate) project_files: bool,
+    /// Move values that look like secrets to the secret store
+    #[arg(long)]
+    pub(crate) move_secrets: bool,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    /// The clients to copy from
+    #[arg(value_parser = clients(), value_name = "CLIENT", required = true)]
+    pub(crate) clients: Vec<ClientApp>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Install {
-    /// What the entry is called there
+    /// The name of the entry in the client
     #[arg(long, default_value = "switchboard")]
     pub(crate) name: String,
-    /// Only show what would be done
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) dry_run: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
     /// The client to install in
     #[arg(value_parser = installable())]
     pub(crate) client: ClientApp,
@@ -237,16 +264,12 @@ pub(crate) struct Install {
 
 #[derive(Debug, Args)]
 pub(crate) struct Uninstall {
-    /// What the entry is called there
+    /// The name of the entry in the client
     #[arg(long, default_value = "switchboard")]
     pub(crate) name: String,
-    /// Only show what would be done
-    #[arg(long, conflicts_with = "yes")]
-    pub(crate) dry_run: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub(crate) yes: bool,
-    /// The client to take it out of
+    #[command(flatten)]
+    pub(crate) confirmation: Confirmation,
+    /// The client to remove it from
     #[arg(value_parser = installable())]
     pub(crate) client: ClientApp,
 }
@@ -256,7 +279,7 @@ fn installable() -> impl TypedValueParser<Value = ClientApp> {
         .try_map(|word| word.parse::<ClientApp>())
 }
 
-fn clients() -> impl TypedValueParser<Value = ClientApp> {
+pub(super) fn clients() -> impl TypedValueParser<Value = ClientApp> {
     PossibleValuesParser::new(ClientApp::ALL.map(ClientApp::name))
         .try_map(|word| word.parse::<ClientApp>())
 }

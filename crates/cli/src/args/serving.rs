@@ -1,14 +1,16 @@
-//! Arguments of `connect` and `serve`: the view of clients, and the listening address.
+//! Arguments of `connect`, `serve` and `hub`: the view of clients, and the listening address.
 //!
 //! Used by `commands::connect`, `commands::serve` and `served_workspace`. Access control flags are in `args::guarding`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::{Args as ClapArgs, ValueEnum};
 use switchboard_config::Mode;
+use switchboard_config::import::ClientApp;
+use switchboard_config::install::ClientTraits;
 use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::ToolSearch;
-use switchboard_hub::{FacesOptions, ViewOptions};
+use switchboard_hub::{AppsOptions, AppsOrigin, FacesOptions, ViewOptions};
 
 use super::guarding::Guarding;
 
@@ -16,7 +18,7 @@ use super::guarding::Guarding;
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "What clients see")]
 pub(crate) struct View {
-    /// What tools are called: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
+    /// How tools are named: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
     #[arg(long, value_name = "STYLE", default_value = "server")]
     pub(crate) names: Names,
     /// Only these servers, separated by commas
@@ -69,11 +71,11 @@ pub(crate) enum ModeArg {
 /// Whether tools are listed or looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Search {
-    /// All are listed
+    /// All tools are listed
     Off,
-    /// Looked for where the list would cost more than 10,000 tokens
+    /// Tools are searched for if their list would cost more than 10,000 tokens
     Auto,
-    /// Looked for
+    /// Tools are searched for
     On,
 }
 
@@ -82,6 +84,12 @@ pub(crate) enum Search {
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) view: View,
+    /// The client that starts this; what it reads from the project itself is left out
+    #[arg(long, value_name = "CLIENT", value_parser = super::servers::clients())]
+    pub(crate) client: Option<ClientApp>,
+    /// Show servers of `.mcp.json` to a client that reads that file itself, too
+    #[arg(long)]
+    pub(crate) include_project_servers: bool,
 }
 
 /// Serve clients over the network.
@@ -89,11 +97,57 @@ pub(crate) struct Connect {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) view: View,
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
+    /// Where to listen: an address with a port, or a port of this machine; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
+    /// Threads that carry out calls, 1 to 64; by default what `limits.threads` says, else half the processors, 8 at most.
+    /// Where a hub runs already, it serves with its own
+    #[arg(long, value_name = "NUMBER", value_parser = threads())]
+    pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
+    /// The origin under which browsers reach the frames of MCP Apps, such as `https://apps.example.com`; needed where
+    /// the console is used from another machine. It must serve nothing else
+    #[arg(long, value_name = "URL", help_heading = "What the console shows")]
+    pub(crate) apps_origin: Option<AppsOrigin>,
+    /// Where to listen for the frames of MCP Apps, an address of this machine; by default a free port
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback_address, help_heading = "What the console shows")]
+    pub(crate) apps_listen: Option<SocketAddr>,
+}
+
+/// Run the hub of all clients of this user.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Hub {
+    /// Threads that carry out calls, 1 to 64; by default what `limits.threads` says, else half the processors, 8 at most
+    #[arg(long, value_name = "NUMBER", value_parser = threads())]
+    pub(crate) threads: Option<u16>,
+}
+
+fn threads() -> clap::builder::RangedI64ValueParser<u16> {
+    clap::value_parser!(u16).range(1..=i64::from(crate::runtime::MAX_THREADS))
+}
+
+/// Parses an address with a port. A port alone, with `:` before it or with `localhost:`, is one of 127.0.0.1.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost").unwrap_or(text);
+    let port = port.strip_prefix(':').or_else(|| (port == text).then_some(text));
+    if let Some(port) = port.and_then(|port| port.parse().ok()) {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse().map_err(|_| {
+        "write a port, such as `7420`, or an address with a port, such as `0.0.0.0:7420` or `[::1]:7420`".to_owned()
+    })
+}
+
+/// Parses an address of this machine.
+fn loopback_address(text: &str) -> Result<SocketAddr, String> {
+    let address = listen_address(text)?;
+    if address.ip().is_loopback() {
+        return Ok(address);
+    }
+    Err("only an address of this machine, such as `127.0.0.1:7421`; for others, put a proxy before it and name it with \
+         `--apps-origin`"
+        .to_owned())
 }
 
 // === impl View ===
@@ -116,6 +170,21 @@ impl View {
                 Search::On => ToolSearch::On,
             },
             result_limit: self.result_limit,
+            without_project_servers: false,
+        }
+    }
+}
+
+// === impl Connect ===
+
+impl Connect {
+    /// The view for the hub.
+    pub(crate) fn to_options(&self) -> ViewOptions {
+        let reads_mcp_json =
+            self.client.is_some_and(|client| ClientTraits::of(client).reads_mcp_json);
+        ViewOptions {
+            without_project_servers: reads_mcp_json && !self.include_project_servers,
+            ..self.view.to_options()
         }
     }
 }
@@ -123,7 +192,7 @@ impl View {
 // === impl ModeArg ===
 
 impl ModeArg {
-    fn to_mode(self) -> Mode {
+    pub(crate) fn to_mode(self) -> Mode {
         match self {
             Self::Client => Mode::Client,
             Self::Default => Mode::Default,
@@ -144,6 +213,7 @@ impl Serve {
             view: self.view.to_options(),
             listen: self.listen,
             access: self.guarding.to_options(),
+            apps: AppsOptions { origin: self.apps_origin.clone(), listen: self.apps_listen },
         }
     }
 }
@@ -161,3 +231,30 @@ Examples:
   switchboard connect                      what an AI client runs; add it there as a stdio server
   switchboard connect --servers git,time   two servers only
   switchboard connect --tool-search on     a tool to find tools with, in place of a long list";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_an_address_of_this_machine() {
+        for (text, address) in [
+            ("7420", Some("127.0.0.1:7420")),
+            (":7420", Some("127.0.0.1:7420")),
+            ("localhost:7420", Some("127.0.0.1:7420")),
+            ("0", Some("127.0.0.1:0")),
+            ("0.0.0.0:7420", Some("0.0.0.0:7420")),
+            ("[::1]:7420", Some("[::1]:7420")),
+            ("localhost", None),
+            ("localhost7420", None),
+            ("127.0.0.1", None),
+            ("70000", None),
+            ("::1", None),
+            ("example.com:80", None),
+            ("", None),
+        ] {
+            let parsed = listen_address(text).ok().map(|address| address.to_string());
+            assert_eq!(parsed.as_deref(), address, "{text}");
+        }
+    }
+}

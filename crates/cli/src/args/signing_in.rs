@@ -4,11 +4,19 @@
 
 use clap::{Args, Subcommand};
 
+use crate::shell_completion::server;
+
 pub(super) const LOGIN_EXAMPLES: &str = "\
 Examples:
   switchboard login github
   switchboard login github --no-browser   on another machine, over SSH
-  switchboard login github --device       with a code, typed in wherever you have a browser";
+  switchboard login github --device       with a code, typed in wherever you have a browser
+  switchboard login github --for user:ada   for a user of `serve`, who is with you now";
+
+pub(super) const ACCOUNTS_EXAMPLES: &str = "\
+Examples:
+  switchboard accounts
+  switchboard logout github --for user:ada   end one of them";
 
 pub(super) const DOCTOR_EXAMPLES: &str = "\
 Examples:
@@ -28,7 +36,8 @@ pub(crate) enum Examined {
     ///
     /// Changes nothing, and shows no secret. Exits 3 if somebody has to sign in, 1 if nobody can.
     Auth {
-        /// Which server
+        /// The server's name
+        #[arg(add = server())]
         server: String,
     },
 }
@@ -38,10 +47,15 @@ pub(crate) struct Login {
     /// Open no browser: show a code to type in elsewhere, or print the address and take the one you end on
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Show a code to type into a page, on any machine; not every server has such
+    /// Show a code to type into a page on any machine, if the server supports that
     #[arg(long, conflicts_with = "no_browser")]
     pub(crate) device: bool,
-    /// Which server
+    /// Sign in for a principal of `serve` instead of yourself, by its id as the audit log has it: `user:NAME`,
+    /// `TOKEN@ID` or `ISSUER SUBJECT`. Only that principal uses the account
+    #[arg(long = "for", value_name = "PRINCIPAL", value_parser = guest_id)]
+    pub(crate) principal: Option<String>,
+    /// The server's name
+    #[arg(add = server())]
     pub(crate) server: String,
 }
 
@@ -50,7 +64,19 @@ pub(crate) struct Logout {
     /// All servers, also those that are not configured any more
     #[arg(long, conflicts_with = "server")]
     pub(crate) all: bool,
-    /// Which server
-    #[arg(required_unless_present = "all")]
+    /// End the sign-in of a principal of `serve` instead of yours
+    #[arg(long = "for", value_name = "PRINCIPAL", value_parser = guest_id)]
+    pub(crate) principal: Option<String>,
+    /// The server's name
+    #[arg(required_unless_present = "all", add = server())]
     pub(crate) server: Option<String>,
+}
+
+/// Reads the id of a principal other than the local one.
+fn guest_id(text: &str) -> Result<String, String> {
+    let is_guest = text.contains([':', '@', ' ']) && !text.chars().any(char::is_control);
+    is_guest.then(|| text.to_owned()).ok_or_else(|| {
+        "a principal is `user:NAME`, `TOKEN@ID` or `ISSUER SUBJECT`, as the audit log has it"
+            .to_owned()
+    })
 }

@@ -1,6 +1,6 @@
-//! Arguments of `switchboard ui`.
+//! Arguments of `switchboard ui`, `switchboard top` and `switchboard console`.
 //!
-//! Used by `crate::ui`.
+//! Used by `crate::ui`, `commands::top` and `commands::console`.
 
 use clap::Args;
 
@@ -16,4 +16,26 @@ pub(crate) struct Ui {
     /// Have the terminal notify you when a question comes: a bell, and a notification where it can
     #[arg(long)]
     pub(crate) notify: bool,
+}
+
+pub(super) const TOP_EXAMPLES: &str = "\
+Examples:
+  switchboard top
+  switchboard top --once
+  switchboard top --json | jq '.servers[] | {name, calls, errors}'";
+
+/// `switchboard top`.
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// Print the counts once instead of showing them live
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// `switchboard console`.
+#[derive(Debug, Args)]
+pub(crate) struct Console {
+    /// Print the link only
+    #[arg(long)]
+    pub(crate) no_browser: bool,
 }

@@ -91,9 +91,10 @@ async fn answer(question: PendingQuestion, keyboard: Arc<Keyboard>, printer: &Pr
         }
         // A person typed the call, so permission is not asked again; a command has no model to sample and no roots but
         // the project.
-        QuestionKind::Permission(_) | QuestionKind::Sampling { .. } | QuestionKind::Roots => {
-            QuestionAnswer::Cancel
-        }
+        QuestionKind::Permission(_)
+        | QuestionKind::Sampling { .. }
+        | QuestionKind::Roots
+        | QuestionKind::Extension { .. } => QuestionAnswer::Cancel,
     };
     question.answer(reply);
 }
@@ -112,7 +113,9 @@ pub(crate) async fn ask_one(
                 .result()))
         }
         QuestionKind::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
-        QuestionKind::Sampling { .. } | QuestionKind::Roots => QuestionAnswer::Cancel,
+        QuestionKind::Sampling { .. } | QuestionKind::Roots | QuestionKind::Extension { .. } => {
+            QuestionAnswer::Cancel
+        }
     }
 }
 
@@ -132,6 +135,8 @@ async fn elicitation(
             let message = format!("`{server}` asks: {question} It was answered with cancel");
             let notice = Notice::warning(message);
             printer.notices(&[notice.with_hint("type the command on a terminal to answer")]);
+            // The call goes on, perhaps for long.
+            printer.print_held();
             PersonReply::Cancel
         }
         None => {

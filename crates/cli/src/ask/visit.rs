@@ -34,6 +34,8 @@ pub(super) async fn ask(
         let said =
             format!("`{server}` asks you to visit {host}: {message} It was answered with cancel");
         printer.notices(&[Notice::warning(said).with_hint(format!("the page is {link}"))]);
+        // The call goes on, perhaps for long.
+        printer.print_held();
         return PersonReply::Cancel;
     }
     printer.raw(format_args!(

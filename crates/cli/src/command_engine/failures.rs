@@ -82,7 +82,7 @@ pub(crate) fn missing_failure(
     Some(match &view.status {
         // Another connection of the server may have failed.
         _ if view.is_usable() => return None,
-        ServerStatus::Connected => return None,
+        ServerStatus::Connected | ServerStatus::Idle { .. } => return None,
         ServerStatus::Pending => plain("not connected".to_owned())
             .with_causes(["it did not answer in time".to_owned()])
             .with_hint("allow more with `MCP_TIMEOUT` (milliseconds)"),

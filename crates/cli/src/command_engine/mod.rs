@@ -1,8 +1,9 @@
 //! The engine behind one command: that of the running hub, or an own one in this process.
 //!
-//! If a hub runs for this user, the command goes through the hub, and no server is started twice. Otherwise all
-//! configured servers are connected at once, and the command waits only for those it needs, so that a dead server
-//! delays nothing. When the command ends, the servers that it started have ended too.
+//! If a hub runs for this user, the command goes through the hub, and no server is started twice. Otherwise servers
+//! without a kept catalog are connected at once, others when they are called; a command that checks servers connects
+//! all of them. The command waits only for those it needs, so that a dead server delays nothing. When the command
+//! ends, the servers that it started have ended too.
 //!
 //! Used by all commands that need servers (`list`, `tools`, `call`, `read`, `prompt`, `doctor` and others) and by `ui`.
 //! It does not serve clients (`served_workspace` does).
@@ -18,9 +19,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use switchboard_config::{Desired, DesiredServer};
+use switchboard_config::{Desired, DesiredServer, StartPolicy};
 use switchboard_core::engine::ServerSnapshot;
 use switchboard_core::logs::ServerLogs;
+use switchboard_core::skills::{self, ServerSkills};
 use switchboard_core::{Request, RunningCall, WorkspaceSnapshot};
 use switchboard_hub::admin::client::HubWorkspace;
 use tokio::sync::watch;
@@ -80,14 +82,15 @@ pub(crate) enum FallbackServer {
     Nothing,
 }
 
-/// Opens the engine, does `work` with it, and closes it, also when the person interrupts the command.
+/// Opens the engine, does `work` with it, and closes it, also when the person interrupts the command. `start` says
+/// whether an own engine starts servers with a kept catalog too.
 pub(crate) async fn with_engine<T>(
     caller: &Caller,
-    room: ResultLimit,
+    (room, start): (ResultLimit, StartPolicy),
     otherwise: FallbackServer,
     work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let hub = CommandEngine::open(caller, room, otherwise).await?;
+    let hub = CommandEngine::open(caller, (room, start), otherwise).await?;
     let done = tokio::select! {
         done = work(&hub) => done,
         _ = tokio::signal::ctrl_c() => Err(Failure::interrupted()),
@@ -102,7 +105,7 @@ pub(crate) async fn with_servers<T>(
     printer: &Printer,
     work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_engine(caller, printer.room(), FallbackServer::Builtin, work).await
+    with_engine(caller, (printer.room(), StartPolicy::Lazy), FallbackServer::Builtin, work).await
 }
 
 // === impl CommandEngine ===
@@ -110,7 +113,7 @@ pub(crate) async fn with_servers<T>(
 impl CommandEngine {
     async fn open(
         caller: &Caller,
-        room: ResultLimit,
+        (room, start): (ResultLimit, StartPolicy),
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let (desired, editor_problems) = caller.desired_at_start();
@@ -121,7 +124,7 @@ impl CommandEngine {
             let logs = ServerLogs::open(caller.surroundings.state_dir.join("logs")).ok();
             return Ok(Self { desired, notices, behind: EngineKind::Hub(attached), logs, connect });
         }
-        let own = OwnEngine::open(caller, &desired, room, otherwise).await?;
+        let own = OwnEngine::open(caller, &desired, (room, start), otherwise).await?;
         let logs = own.engine.logs().cloned();
         Ok(Self { desired, notices, behind: EngineKind::Own(own), logs, connect })
     }
@@ -148,6 +151,18 @@ impl CommandEngine {
         }
     }
 
+    /// The skills of all servers, or of one, by asking them.
+    pub(crate) async fn skills(&self, server: Option<&str>) -> Result<Vec<ServerSkills>, Failure> {
+        let failed = |error| hub_failure("cannot list the skills", error);
+        match &self.behind {
+            EngineKind::Own(own) => {
+                let call = |request| own.engine.call(&own.attached, request);
+                Ok(skills::list_all_skills(&own.snapshot(), server, call).await)
+            }
+            EngineKind::Hub(attached) => attached.skills(server).await.map_err(failed),
+        }
+    }
+
     /// Questions and log messages of servers beside calls.
     pub(crate) fn asides(&self) -> SideEvents {
         match &self.behind {
@@ -166,11 +181,14 @@ impl CommandEngine {
         attached.reconnect(server).await.map_err(failed)
     }
 
-    /// Has the hub retry servers that are down and ping connected ones. An engine of the command's own has only just
-    /// connected.
-    pub(crate) async fn check_servers(&self) -> Result<(), Failure> {
+    /// Has the hub retry servers that are down and ping connected ones; `Eager` starts idle ones first. An engine of
+    /// the command's own has only just connected.
+    pub(crate) async fn check_servers(&self, start: StartPolicy) -> Result<(), Failure> {
         let EngineKind::Hub(attached) = &self.behind else { return Ok(()) };
         let failed = |error| hub_failure("cannot check the servers", error);
+        if start == StartPolicy::Eager {
+            attached.start_idle_servers().await.map_err(failed)?;
+        }
         attached.check_servers().await.map_err(failed)
     }
 

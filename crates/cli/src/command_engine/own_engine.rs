@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use switchboard_auth::UserPresence;
-use switchboard_config::Desired;
+use switchboard_config::{Desired, StartPolicy};
 use switchboard_core::engine::{InProcessServer, ProcessEnvironment};
 use switchboard_core::permission::UserConsent;
 use switchboard_core::{
@@ -31,11 +31,12 @@ impl OwnEngine {
     pub(super) async fn open(
         caller: &Caller,
         desired: &Desired,
-        room: ResultLimit,
+        (room, start): (ResultLimit, StartPolicy),
         otherwise: FallbackServer,
     ) -> Result<Self, Failure> {
         let environment = environment(desired, caller);
-        let options = engine_options(desired, &caller.program_context(), UserPresence::Nobody)?;
+        let mut options = engine_options(desired, &caller.program_context(), UserPresence::Nobody)?;
+        options.start = start;
         let is_empty = desired.is_unconfigured(caller.asked());
         let in_process: Vec<InProcessServer> = match otherwise {
             FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],

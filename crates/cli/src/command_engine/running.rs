@@ -14,6 +14,7 @@ use crate::notice::Notice;
 use crate::printer::Printer;
 use crate::report::{Failure, FailureKind};
 use crate::surroundings::Caller;
+use crate::version::VERSION;
 
 /// The time that a hub may take to write its latest calls to the audit log.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -102,23 +103,23 @@ async fn find(caller: &Caller) -> Result<Option<AdminClient>, Failure> {
     let Ok(place) = HubPaths::find(&HubFolders::from_surroundings(&caller.surroundings)) else {
         return Ok(None);
     };
-    match AdminClient::find(&place, env!("CARGO_PKG_VERSION")).await.map_err(not_asked)? {
+    match AdminClient::find(&place, VERSION).await.map_err(not_asked)? {
         HubLookup::Hub(hub) => Ok(Some(hub)),
         HubLookup::Nobody => Ok(None),
         HubLookup::Stranger { why } => {
-            let message = "the hub that runs is of another version";
+            let message = "the running hub is of another version";
             Err(Failure::plain(FailureKind::Failed, message).with_causes([why]))
         }
     }
 }
 
 fn not_asked(error: AdminClientError) -> Failure {
-    hub_failure("the hub that runs cannot be asked", error)
+    hub_failure("the running hub cannot be asked", error)
 }
 
 /// The warning that a command starts the servers once more, with the reason.
 fn standalone_notice(failure: &Failure) -> Notice {
-    let message = format!("{}; its servers are started once more", in_one_line(failure));
+    let message = format!("{}; this command starts the servers itself", in_one_line(failure));
     Notice::warning(message)
         .with_hint("`switchboard stop` ends the hub, and clients start a new one")
 }

@@ -4,24 +4,37 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum as _;
 use serde_json::Value;
 use switchboard_config::{Entry, OAuth, Remote, Stdio, Transport};
 
+use super::add_secret::move_secrets;
 use super::write_entry;
-use crate::args::{Add, Kind, looks_like_url};
+use crate::args::{Add, Kind, ScopeArg, looks_like_url};
 use crate::printer::Printer;
 use crate::report::Failure;
+use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) fn run(add: &Add, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let entry = entry(add)?;
-    write_entry::add(add.scope.scope(), &add.name, &entry, caller, printer)
+    let entry = entry(add, caller)?;
+    let moves = move_secrets(add, &entry, caller, printer)?;
+    let entry = moves.entry_to_write(&add.name, &entry);
+    let written = write_entry::add(add.scope.scope(), &add.name, &entry, caller, printer);
+    if written.is_err() {
+        moves.take_back(|_| false)?;
+    }
+    written
 }
 
-fn entry(add: &Add) -> Result<Value, Failure> {
+fn entry(add: &Add, caller: &Caller) -> Result<Value, Failure> {
     let [first, rest @ ..] = &*add.server else {
         return Err(Failure::usage("no command and no URL", "give one of them"));
     };
+    if !add.is_literal {
+        refuse_late_scope(add)?;
+        refuse_bare_address(add, caller)?;
+    }
     let kind = add.transport.unwrap_or_else(|| implied(first));
     refuse_misfits(add, kind)?;
     let transport = match kind {
@@ -39,6 +52,62 @@ fn implied(first: &str) -> Kind {
         None => Kind::Stdio,
         Some("ws" | "wss") => Kind::Ws,
         Some(_) => Kind::Http,
+    }
+}
+
+/// Refuses `-s SCOPE` at the end of a command: it would go to the server, and the entry to another scope than meant.
+fn refuse_late_scope(add: &Add) -> Result<(), Failure> {
+    let (words, scope) = match &*add.server {
+        [words @ .., flag, scope] if matches!(&**flag, "-s" | "--scope") => (words, &**scope),
+        [words @ .., last] => match last.strip_prefix("--scope=") {
+            Some(scope) => (words, scope),
+            None => return Ok(()),
+        },
+        [] => return Ok(()),
+    };
+    let Ok(scope) = ScopeArg::from_str(scope, false) else { return Ok(()) };
+    let scope = scope.scope();
+    let command = words.iter().map(|word| show::word(word)).collect::<Vec<_>>().join(" ");
+    let name = show::word(&add.name);
+    let hint = format!(
+        "did you mean `switchboard add -s {scope} {name} {command}`? With `--` before the command, all of it is the server's"
+    );
+    let message = format!("`-s {scope}` stands after the command, so the server would get it");
+    Err(Failure::usage(message, hint))
+}
+
+/// Refuses an address without a scheme, unless a program has that name.
+fn refuse_bare_address(add: &Add, caller: &Caller) -> Result<(), Failure> {
+    let [word] = &*add.server else { return Ok(()) };
+    let is_meant = add.transport != Some(Kind::Stdio);
+    let Some(url) = url_of_address(word).filter(|_| is_meant) else { return Ok(()) };
+    if caller.surroundings.cwd.join(word).exists() {
+        return Ok(());
+    }
+    let hint = format!("did you mean `{url}`? With `--` before it, it is a command");
+    Err(Failure::usage(format!("`{}` is an address without a scheme", show::word(word)), hint))
+}
+
+/// The URL of an address without a scheme: `example.com/mcp`, `localhost:8000`.
+fn url_of_address(word: &str) -> Option<String> {
+    let (authority, path) =
+        word.split_once('/').map_or((word, None), |(at, path)| (at, Some(path)));
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(h, p)| (h, Some(p)));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok());
+    if !is_port || (path.is_none() && port.is_none()) {
+        return None;
+    }
+    let is_here = host == "localhost" || host.parse::<std::net::Ipv4Addr>().is_ok();
+    let is_label = |label: &str| {
+        !label.is_empty() && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    let is_domain = |top: &str| top.len() > 1 && top.chars().all(|c| c.is_ascii_alphabetic());
+    let is_name = host.rsplit_once('.').is_some_and(|(_, top)| is_domain(top))
+        && host.split('.').all(is_label);
+    match (is_here, is_name) {
+        (true, _) => Some(format!("http://{word}")),
+        (false, true) => Some(format!("https://{word}")),
+        (false, false) => None,
     }
 }
 
@@ -104,8 +173,11 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
 
 fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
     if !looks_like_url(url) {
-        let message = format!("`{url}` is not a URL");
-        return Err(Failure::usage(message, "give one such as https://example.com/mcp"));
+        let hint = match url_of_address(url) {
+            Some(url) => format!("did you mean `{url}`?"),
+            None => "give one such as https://example.com/mcp".to_owned(),
+        };
+        return Err(Failure::usage(format!("`{url}` is not a URL"), hint));
     }
     if let Some(word) = rest.first() {
         let message = format!("`{word}` cannot stand after a URL");
@@ -144,4 +216,25 @@ fn oauth(add: &Add) -> Option<OAuth> {
         ..OAuth::default()
     };
     (oauth != OAuth::default()).then_some(oauth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::url_of_address;
+
+    #[test]
+    fn an_address_without_a_scheme_is_told_from_a_program() {
+        let check = |word, url: Option<&str>| assert_eq!(url_of_address(word).as_deref(), url);
+        check("example.com/mcp", Some("https://example.com/mcp"));
+        check("mcp.example.com:8443", Some("https://mcp.example.com:8443"));
+        check("localhost:8000/mcp", Some("http://localhost:8000/mcp"));
+        check("127.0.0.1:8000", Some("http://127.0.0.1:8000"));
+        check("server.py", None);
+        check("localhost", None);
+        check("./server.py/x", None);
+        check("/usr/bin/server", None);
+        check("bin/server", None);
+        check("@org/server", None);
+        check("image:latest", None);
+    }
 }

@@ -56,7 +56,8 @@ async fn decide(
     printer: &Printer,
 ) -> Result<QuestionAnswer, Failure> {
     let unknown = || {
-        let message = format!("`{}` asks something that this version does not know", given.id);
+        let message =
+            format!("`{}` asks a kind of question that this version does not know", given.id);
         Failure::plain(FailureKind::Failed, message).with_hint("put it away with `--cancel`")
     };
     if given.cancel {
@@ -85,7 +86,7 @@ fn filled(given: &Answer, params: &Raw) -> Result<QuestionAnswer, Failure> {
     let content =
         TypedArguments::read(&given.arguments)?.arguments(&schema).map_err(|invalid| {
             let mistakes = invalid.problems.iter().map(ToString::to_string);
-            Failure::plain(FailureKind::Usage, "the form takes something else")
+            Failure::plain(FailureKind::Usage, "the answer does not fit the form")
                 .with_causes(mistakes)
         })?;
     let mut answer = remote::RemoteAnswer::from_action(remote::RemoteAnswerAction::Accept);
@@ -104,7 +105,7 @@ fn unfitting(about: &QuestionKind) -> Failure {
         QuestionKind::Sampling { .. } => {
             "only a client with a model can answer it; put it away with `--cancel`"
         }
-        QuestionKind::Roots => {
+        QuestionKind::Roots | QuestionKind::Extension { .. } => {
             "only the client that made the call can answer it; put it away with `--cancel`"
         }
     };

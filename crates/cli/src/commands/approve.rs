@@ -3,7 +3,9 @@
 //! Used by `commands::run`. The texts are made by `pending`; the opposite is `reject`.
 
 use serde_json::json;
-use switchboard_config::{ApprovalItem, ApprovalItemKind, ConfigProblem, Desired, ServerReadiness};
+use switchboard_config::{
+    ApprovalItem, ApprovalItemKind, ConfigProblem, Desired, ProblemSeverity, ServerReadiness,
+};
 
 use super::pending::{PendingCase, all_json};
 use super::{decide, problems};
@@ -75,8 +77,8 @@ fn consent(
 ) -> Result<ApproveConsent, Failure> {
     let is_named = approve.name.is_some();
     if approve.yes && !is_named && !approve.all {
-        let hint = "name what you agree to, or say `--all --yes`";
-        return Err(Failure::usage("`--yes` alone agrees to nothing", hint));
+        let hint = "name what you approve, or use `--all --yes`";
+        return Err(Failure::usage("`--yes` needs a name or `--all`", hint));
     }
     if approve.yes {
         return Ok(ApproveConsent::Given);
@@ -140,6 +142,7 @@ fn finish(
     problems: &[Notice],
     printer: &Printer,
 ) -> Result<(), Failure> {
+    printer.notices(problems);
     if printer.is_json() {
         let names = |case: &PendingCase| json!({ "kind": case.item.kind, "name": case.item.name });
         let approved: Vec<_> = approved.iter().map(names).collect();
@@ -147,13 +150,13 @@ fn finish(
             "pending": all_json(cases), "approved": approved, "problems": problems,
         }));
     }
-    if cases.is_empty() {
-        printer.done("nothing awaits approval");
+    let is_broken = problems.iter().any(|notice| notice.severity == ProblemSeverity::Error);
+    if cases.is_empty() && !is_broken {
+        printer.done("Nothing awaits approval.");
     }
     for case in approved {
         printer.done(format_args!("{GREEN}approved{GREEN:#} the {}", case.title()));
     }
-    printer.notices(problems);
     Ok(())
 }
 

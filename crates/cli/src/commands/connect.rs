@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 
 use switchboard_core::engine::QueueAccess;
+use switchboard_core::principal::Principal;
 use switchboard_gateway::view_provider::{
     OpenView, SessionClients, ViewProvider as _, ViewRequest, ViewSelection,
 };
@@ -19,10 +20,12 @@ use crate::args::{Connect, Global};
 use crate::notice::Notice;
 use crate::plugins;
 use crate::printer::Printer;
+use crate::prompt;
 use crate::report::{Failure, FailureKind};
 use crate::serve_notices::{view_config, view_notices};
 use crate::state_check::unwritable_state;
 use crate::surroundings::{self, Caller};
+use crate::version::VERSION;
 use crate::wait;
 
 /// The longest message a client may send.
@@ -36,9 +39,10 @@ pub(crate) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     not_beneath_us()?;
+    explain_on_terminal(printer);
     printer.notices(&unwritable_state(&caller));
     if let Err(failure) = hub_paths(&caller) {
-        let message = format!("{}; this client has its servers to itself", failure.in_one_line());
+        let message = format!("{}; this client does not share its servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
         let caller = Box::pin(Caller::with_catalogue(global)).await?;
         return Box::pin(standalone(connect, &caller, printer)).await;
@@ -46,13 +50,23 @@ pub(crate) async fn run(
     let mut options = attach_options(global, &caller)?;
     options.cwd.clone_from(&caller.surroundings.cwd);
     options.env.clone_from(&caller.surroundings.env);
-    let view = connect.view.to_options();
+    let view = connect.to_options();
     printer.notices(&view_notices(&view_config(&caller, &view), &caller));
     options.view =
         Raw::from_value(&view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
+}
+
+/// Tells a person who started this by hand what it is for. A client has pipes in place of a terminal.
+fn explain_on_terminal(printer: &Printer) {
+    if prompt::is_possible(printer) {
+        printer.done(
+            "This speaks MCP on standard input and output, for a client that starts it. `switchboard setup` adds it to \
+             your clients, `switchboard ui` is for people. Press Ctrl-D to end it.",
+        );
+    }
 }
 
 /// Options to find the hub, and to start one if none runs.
@@ -72,7 +86,7 @@ pub(super) fn attach_options(global: &Global, caller: &Caller) -> Result<AttachO
         cwd: "/".into(),
         log: state.join("logs/hub.log"),
     };
-    Ok(AttachOptions::new(place, start, env!("CARGO_PKG_VERSION")))
+    Ok(AttachOptions::new(place, start, VERSION))
 }
 
 /// Serves the client from this process.
@@ -83,12 +97,13 @@ pub(crate) async fn standalone(
 ) -> Result<(), Failure> {
     not_beneath_us()?;
     if caller.is_alone() {
+        explain_on_terminal(printer);
         printer.notices(&unwritable_state(caller));
     }
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
     let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
-    let view = connect.view.to_options();
+    let view = connect.to_options();
     let done = match ServedWorkspace::open(engine.clone(), &plugins, &view, inputs).await {
         Err(error) => Err(error.into()),
         Ok(serving) => {
@@ -104,7 +119,7 @@ pub(crate) async fn standalone(
 
 async fn serve_stdio(serving: &ServedWorkspace) -> Result<(), Failure> {
     let opening = ViewRequest {
-        principal: "local".to_owned(),
+        principal: Principal::local(),
         session: format!("stdio-{}", std::process::id()),
         part: ViewSelection::Everything,
         transport: "stdio",

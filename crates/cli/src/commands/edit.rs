@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use switchboard_config::{ProblemSeverity, Scope, SourceOrigin, check_entry, parse_entry, redact};
 
 use super::editor::Draft;
+use super::former_catalogs::EntriesBefore;
 use super::write_entry;
 use crate::args::{Edit, ScopeArg};
 use crate::notice::Notice;
@@ -39,9 +40,12 @@ pub(super) fn run(edit: &Edit, caller: &Caller, printer: &Printer) -> Result<(),
             Failure::plain(FailureKind::Failed, message).with_hint("look at it and edit it again")
         );
     }
+    let entries = EntriesBefore::read(caller);
     let replaced = caller.workspace.replace(scope, &path, name, entry);
     replaced.map_err(failed)?;
-    finish(name, scope, &path, entry, Some(&before), printer)
+    let deleted = entries.delete_former_catalogs(caller);
+    finish(name, scope, &path, entry, Some(&before), printer)?;
+    deleted
 }
 
 /// The entry as it stands in the file, with its references.
@@ -89,9 +93,9 @@ fn revise(
         if !prompt::is_possible(printer) {
             return Err(mistake.with_hint("nothing was changed"));
         }
-        printer.failure(&mistake);
+        printer.notices(&[mistake.to_warning()]);
         if prompt::ask(printer, "\nEdit it again?", YesNo::Yes) != YesNo::Yes {
-            let message = format!("gave up editing `{name}`; nothing was changed");
+            let message = format!("stopped editing `{name}`; nothing was changed");
             return Err(Failure::plain(FailureKind::Failed, message));
         }
     }

@@ -5,12 +5,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_config::{
-    Desired, DesiredServer, RedactedChange, Scope, SecretVisibility, ServerReadiness,
-    ShadowedEntry, SourceLocation,
+    Desired, DesiredServer, ProblemSeverity, RedactedChange, Scope, SecretVisibility,
+    ServerReadiness, ShadowedEntry, SourceLocation,
 };
 
 use switchboard_wire::sanitize;
 
+use super::server_variables::ServerVariables;
 use super::{own_problem, problems};
 use crate::args::Get;
 use crate::hint;
@@ -47,6 +48,9 @@ struct ServerOutput {
     hint: Option<String>,
     working_dir: String,
     entry: Value,
+    /// What its process gets, if it is ready and has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment: Option<ServerVariables>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,10 +64,12 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
     let secrets = if get.reveal { SecretVisibility::Revealed } else { SecretVisibility::Masked };
     let servers: Vec<_> = desired
         .servers_named(&get.name)
-        .map(|server| ServerOutput::new(server, &desired, secrets))
+        .map(|server| ServerOutput::new(server, &desired, caller, secrets))
         .collect();
     if servers.is_empty() {
-        printer.notices(&problems(&desired));
+        // A file that cannot be read may have the server.
+        let problems = problems(&desired);
+        printer.notices(problems.iter().filter(|notice| notice.severity == ProblemSeverity::Error));
         let message = format!("there is no server `{}`", get.name);
         return Err(Failure::plain(FailureKind::Failed, message).with_hint(hint::no_server()));
     }
@@ -97,12 +103,22 @@ fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
     let problems = desired.problems.iter();
     problems
         .filter(|problem| problem.server.as_deref().is_none_or(|server| server == name))
-        .map(Notice::from)
+        .map(|problem| {
+            let mut notice = Notice::from(problem);
+            // The server is shown; what is wrong with it is shown there.
+            notice.weaken();
+            notice
+        })
         .collect()
 }
 
 impl ServerOutput {
-    fn new(server: &DesiredServer, desired: &Desired, secrets: SecretVisibility) -> Self {
+    fn new(
+        server: &DesiredServer,
+        desired: &Desired,
+        caller: &Caller,
+        secrets: SecretVisibility,
+    ) -> Self {
         let entry = server.template_json(secrets);
         let reason = server.state.reason();
         Self {
@@ -125,6 +141,7 @@ impl ServerOutput {
             },
             working_dir: server.working_dir.display().to_string(),
             entry,
+            environment: ServerVariables::of(server, desired, caller, secrets),
         }
     }
 }
@@ -167,5 +184,8 @@ impl ServerOutput {
             printer.line(format_args!("  {CYAN}hint{CYAN:#}: {hint}"));
         }
         printer.line(show::block(&self.entry));
+        if let Some(environment) = &self.environment {
+            environment.print(printer);
+        }
     }
 }

@@ -1,16 +1,16 @@
 //! `switchboard install`: shows the entry that makes another client start `switchboard connect`, asks, and writes it.
 //!
-//! Used by `commands::run`; `uninstall` shares its helpers. Editing clients' files is in `config::install`.
+//! Used by `commands::run`; `uninstall`, `setup`, `undo` and `clients` share its helpers. Editing clients' files is in `config::install`.
 
 use std::path::PathBuf;
 
 use clap::Parser as _;
 use serde_json::{Value, json};
-use switchboard_config::import::ClientApp;
+use switchboard_config::import::{ClientApp, ClientFileOwner};
 use switchboard_config::install::{ClientInstallation, InstalledEntry, LaunchCommand};
 use switchboard_config::{Platform, redact};
 
-use crate::args::{Args, Global, Install};
+use crate::args::{Args, Confirmation, Global, Install};
 use crate::printer::{BOLD, DIM, Printer};
 use crate::prompt::{self, YesNo};
 use crate::report::{Failure, FailureKind};
@@ -30,20 +30,20 @@ pub(super) fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let launch = launch(install, global, caller)?;
+    let launch = launch(&install.connect, global, caller)?.for_client(install.client);
     let found = find_installation(install.client, &install.name, caller)?;
     if let InstalledEntry::Other(entry) = &found.standing {
         return Err(name_taken_failure(&found, entry, printer));
     }
     let entry = found.entry(&launch);
     if found.standing.value() == Some(&entry) {
-        printer.done(format_args!("{} has it already", install.client));
+        printer.done(format_args!("{} already has Switchboard.", install.client));
         return answer(&found, &entry, "unchanged", printer);
     }
     if !printer.is_json() {
         show(&found, &entry, printer)?;
     }
-    let consent = consent("Write it?", install.dry_run, install.yes, printer)?;
+    let consent = consent("Write it?", install.confirmation, printer)?;
     if consent == InstallConsent::Refused {
         return answer(&found, &entry, "not-written", printer);
     }
@@ -51,7 +51,7 @@ pub(super) fn run(
         Failure::config(format!("cannot install in {}", install.client), &error)
     })?;
     printer.done(format_args!(
-        "installed in {BOLD}{}{BOLD:#}; it takes effect when {} is started again",
+        "Installed in {BOLD}{}{BOLD:#}. Restart {} to use it.",
         install.client, install.client
     ));
     others(install.client, caller, printer);
@@ -76,11 +76,10 @@ pub(super) fn find_installation(
 /// Asks, unless a flag has decided.
 pub(super) fn consent(
     question: &str,
-    dry_run: bool,
-    yes: bool,
+    confirmation: Confirmation,
     printer: &Printer,
 ) -> Result<InstallConsent, Failure> {
-    match (dry_run, yes) {
+    match (confirmation.dry_run, confirmation.yes) {
         (true, _) => Ok(InstallConsent::Refused),
         (_, true) => Ok(InstallConsent::Given),
         _ if !prompt::is_possible(printer) => {
@@ -142,7 +141,8 @@ fn show(found: &ClientInstallation, entry: &Value, printer: &Printer) -> Result<
 
 /// A note about the client's own servers, which it still starts itself.
 fn others(client: ClientApp, caller: &Caller, printer: &Printer) {
-    let plan = caller.workspace.plan_import(client);
+    let read = caller.workspace.read_client_files(&[client], ClientFileOwner::User);
+    let plan = caller.workspace.plan_import(read, None);
     let (count, verb) = match plan.add.len() {
         0 => return,
         1 => ("1 server".to_owned(), "stays"),
@@ -154,13 +154,17 @@ fn others(client: ClientApp, caller: &Caller, printer: &Printer) {
 }
 
 /// The command of the entry: this program with the folders and flags of this command line.
-fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<LaunchCommand, Failure> {
+pub(super) fn launch(
+    connect: &[String],
+    global: &Global,
+    caller: &Caller,
+) -> Result<LaunchCommand, Failure> {
     let mut args = vec!["connect".to_owned()];
     if global.config_dir.is_some() || caller.variable("SWITCHBOARD_CONFIG_DIR").is_some() {
         let folder = caller.surroundings.config_dir.display().to_string();
         args.extend(["--config-dir".to_owned(), folder]);
     }
-    args.extend(install.connect.iter().cloned());
+    args.extend(connect.iter().cloned());
     let words = ["switchboard".to_owned()].into_iter().chain(args.iter().cloned());
     if let Err(error) = Args::try_parse_from(words) {
         let why = error.render().to_string();
@@ -172,7 +176,7 @@ fn launch(install: &Install, global: &Global, caller: &Caller) -> Result<LaunchC
 }
 
 /// The path of this program: from `PATH` if it is there, because a link outlives the version it points to.
-fn program(caller: &Caller) -> Result<PathBuf, Failure> {
+pub(super) fn program(caller: &Caller) -> Result<PathBuf, Failure> {
     let program = surroundings::program()
         .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;
     let path = caller.variable("PATH").unwrap_or_default();

@@ -12,7 +12,7 @@ use switchboard_auth::{
     ShowUserCode, SignIn, SignInMethod, SignInPageOutcome, SignInRequirement, SignInStore as _,
     SignInStoreError, SignInTarget, UserCode,
 };
-use switchboard_config::{Desired, DesiredServer, command_line};
+use switchboard_config::{Desired, DesiredServer, EntryCredential, SignInOwner, command_line};
 use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
@@ -39,7 +39,11 @@ pub(super) struct RemoteBrowser<'a> {
 
 pub(super) async fn run(login: &Login, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let desired = caller.workspace.desired();
-    let subject = subject(&login.server, &desired)?;
+    let mut subject = subject(&login.server, &desired)?;
+    if let Some(principal) = &login.principal {
+        check_own_sign_in(find_server(&login.server, &desired)?)?;
+        subject = subject.for_principal(principal);
+    }
     let network = pool_options(&login.server, &desired)?;
     let (store, organisation) = (caller.sign_ins(), xaa::provider(caller)?);
     tokio::select! {
@@ -75,6 +79,24 @@ async fn sign_in(
     print_signed_in(&name, &account.map_err(failed)?, store, printer)
 }
 
+/// Fails where other principals do not sign in themselves.
+fn check_own_sign_in(server: &DesiredServer) -> Result<(), Failure> {
+    let name = &server.name;
+    let (why, hint) = match (server.entry().map(|entry| entry.sign_in), server.credential()) {
+        (Some(SignInOwner::Shared), _) => (
+            "its entry says `\"signIn\": \"shared\"`: all use your sign-in".to_owned(),
+            command_line("login", [name]),
+        ),
+        (_, EntryCredential::InEntry(what)) => {
+            (format!("it is reached with {what}, which is yours"), command_line("edit", [name]))
+        }
+        _ => return Ok(()),
+    };
+    let message = format!("no other principal signs in to `{name}`");
+    let failure = Failure::plain(FailureKind::Failed, message).with_causes([why]);
+    Err(failure.with_hint(format!("see `{hint}`")))
+}
+
 /// HTTP options for this server, with its `tls` settings.
 pub(in crate::commands) fn pool_options(
     name: &str,
@@ -101,7 +123,7 @@ pub(in crate::commands) fn subject(name: &str, desired: &Desired) -> Result<Sign
             .with_hint(format!("`{}` shows it", command_line("get", [name]))));
     };
     switchboard_hub::sign_in_target(server, entry).ok_or_else(|| {
-        let failure = Failure::plain(FailureKind::Failed, format!("nobody signs in to `{name}`"));
+        let failure = Failure::plain(FailureKind::Failed, format!("`{name}` needs no sign-in"));
         failure
             .with_causes([
                 "its entry says how it is reached, or it is not reached over HTTP".to_owned()

@@ -82,7 +82,7 @@ fn print_ended(ended: &[EndedSignIn], unopened: usize, printer: &Printer) -> Res
         return printer.json(&serde_json::json!({ "signedOut": ended }));
     }
     if ended.is_empty() && unopened == 0 {
-        printer.done("Nobody was signed in.");
+        printer.done("You were not signed in.");
     }
     for one in ended {
         printer.done(format_args!("Signed out of {BOLD}{}{BOLD:#}.", show::word(&one.server)));
@@ -98,7 +98,9 @@ fn print_ended(ended: &[EndedSignIn], unopened: usize, printer: &Printer) -> Res
 
 impl Logout {
     fn means(&self, record: Option<&SignInRecord>) -> bool {
-        self.all || record.is_some_and(|record| Some(&record.server) == self.server.as_ref())
+        let Some(record) = record else { return self.all };
+        let is_meant = self.all || Some(&record.server) == self.server.as_ref();
+        is_meant && record.principal == self.principal
     }
 }
 

@@ -16,7 +16,8 @@ use switchboard_core::catalog::{
     Catalog, ConfiguredServer, ListedPrompt, ListedTool, normalize_configured_server,
 };
 use switchboard_core::engine::{ServerSnapshot, WorkspaceSnapshot};
-use switchboard_core::permission::{DecisionReason, WorkspacePermissions};
+use switchboard_core::permission::{DecisionReason, RulePrincipal, WorkspacePermissions};
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 
 use crate::command_engine::{self, CommandEngine, WaitTarget};
 use crate::hint;
@@ -200,7 +201,8 @@ fn denied(
     let names: Vec<_> = snapshot.servers.iter().map(normal).collect();
     let (permissions, _) = WorkspacePermissions::new(&hub.desired.rules, Mode::Default, &names);
     let server = normal(snapshot.server(server)?);
-    let rule = permissions.ruling(&server, tool).deny?.clone();
+    let principal = RulePrincipal::new(LOCAL_PRINCIPAL);
+    let rule = permissions.hiding_rule(&server, tool, &principal)?.clone();
     let name = format!("mcp__{server}__{tool}");
     let error = CallError::Denied {
         at: Some(rule.at.clone()),

@@ -3,8 +3,10 @@
 //! Used by `main`, which passes the parsed arguments to [`run`]. Shared helpers of commands are modules here too
 //! (`follow`, `lookup`, `content`, `write_entry`). It does not parse arguments (`args` does).
 
+mod accounts;
 mod add;
 mod add_json;
+mod add_secret;
 mod admission;
 mod answer;
 mod approve;
@@ -12,9 +14,11 @@ mod audit;
 mod builtin;
 mod call;
 mod changed;
+mod clients;
 mod complete;
 mod completions;
 mod connect;
+mod console;
 mod content;
 mod decide;
 mod doctor;
@@ -22,6 +26,7 @@ mod edit;
 mod editor;
 mod example;
 mod follow;
+mod former_catalogs;
 mod get;
 mod hub;
 mod import;
@@ -44,13 +49,23 @@ mod reject;
 mod remove;
 mod reset;
 mod resources;
+mod secret;
+mod secret_moves;
+mod self_uninstall;
 mod serve;
+mod server_variables;
+mod setup;
+mod skill;
+mod skills;
 mod status;
 mod stop;
 mod switch;
 mod token;
 mod tools;
+mod top;
+mod undo;
 mod uninstall;
+mod version;
 mod write_entry;
 mod xaa;
 
@@ -61,7 +76,7 @@ use switchboard_config::{
 };
 
 use crate::{
-    args::{Args, Command},
+    args::{Args, Command, SelfCommand},
     notice::Notice,
     printer::Printer,
     report::Failure,
@@ -82,12 +97,23 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
             connect::standalone(connect, &ready().await?, printer).await
         }
         Command::Connect(connect) => connect::run(connect, &args.global, caller()?, printer).await,
-        Command::Hub => hub::run(&ready().await?).await,
+        Command::Hub(_) => hub::run(&ready().await?).await,
         Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Secret(secret) => secret::run(secret, &caller()?, printer),
         Command::Ui(ui) => {
             let caller = caller()?;
             let options = connect::attach_options(&args.global, &caller)?;
             crate::ui::run(ui, &args.global, &caller, options).await
+        }
+        Command::Top(top) => {
+            let caller = caller()?;
+            let options = connect::attach_options(&args.global, &caller)?;
+            top::run(top, &args.global, &caller, options, printer).await
+        }
+        Command::Console(console) => {
+            let caller = caller()?;
+            let options = connect::attach_options(&args.global, &caller)?;
+            console::run(console, &caller, &options, printer).await
         }
         Command::Status => status::run(&caller()?, printer).await,
         Command::Stop => stop::run(&caller()?, printer).await,
@@ -100,10 +126,13 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Read(read) => read::run(read, &ready().await?, printer).await,
         Command::Prompts(of) => prompts::run(of, &ready().await?, printer).await,
         Command::Prompt(prompt) => prompt::run(prompt, &ready().await?, printer).await,
+        Command::Skills(of) => skills::run(of, &ready().await?, printer).await,
+        Command::Skill(skill) => skill::run(skill, &ready().await?, printer).await,
         Command::Complete(complete) => complete::run(complete, &ready().await?, printer).await,
         Command::Reconnect(server) => reconnect::run(server, &ready().await?, printer).await,
         Command::Login(login) => login::run(login, &ready().await?, printer).await,
         Command::Logout(logout) => logout::run(logout, &caller()?, printer).await,
+        Command::Accounts => accounts::run(&caller()?, printer),
         Command::Xaa(xaa) => xaa::run(xaa, &caller()?, printer).await,
         Command::Logs(logs) => logs::run(logs, &caller()?, printer).await,
         Command::Doctor(doctor) => doctor::run(doctor, &ready().await?, printer).await,
@@ -117,9 +146,16 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Import(import) => import::run(import, &caller()?, printer),
         Command::Install(install) => install::run(install, &args.global, &caller()?, printer),
         Command::Uninstall(uninstall) => uninstall::run(uninstall, &caller()?, printer),
+        Command::Setup(setup) if setup.undo => undo::run(setup, &caller()?, printer),
+        Command::Setup(setup) => setup::run(setup, &args.global, &caller()?, printer),
+        Command::Clients => clients::run(&caller()?, printer).await,
+        Command::SelfManagement(SelfCommand::Uninstall(uninstall)) => {
+            self_uninstall::run(uninstall, &caller()?, printer).await
+        }
         Command::Plugin(plugin) => plugin::run(plugin, &caller()?, printer).await,
         Command::Probe(probe) => Box::pin(probe::run(probe, &caller()?, printer)).await,
-        Command::Completions { shell } => completions::run(*shell),
+        Command::Completions { shell } => completions::run(*shell, printer),
+        Command::Version => version::run(printer),
         Command::Builtin => builtin::run().await,
     }
 }

@@ -4,6 +4,8 @@
 //! chose, so a project could make it cover a part of a command. Nothing is cut either, and invisible characters are
 //! escaped.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use switchboard_config::{ApprovalChange, ApprovalItem, ApprovalItemKind, SourceLocation};
@@ -28,6 +30,9 @@ pub(super) struct PendingOutput {
     name: String,
     at: SourceLocation,
     content: Value,
+    /// The secrets that it gets once it is approved.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    secrets: BTreeSet<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<ApprovalChange>>,
 }
@@ -39,6 +44,7 @@ impl PendingCase {
             name: self.item.name.clone(),
             at: self.item.at.clone(),
             content: self.item.content.clone(),
+            secrets: self.item.secrets(),
             changes: self.changes.clone(),
         }
     }
@@ -65,6 +71,10 @@ impl PendingCase {
         let lines: Vec<_> = members.chain(changes).collect();
         for line in &lines {
             printer.line(format_args!("  {line}"));
+        }
+        let secrets: Vec<_> = self.item.secrets().iter().map(|name| show::word(name)).collect();
+        if !secrets.is_empty() {
+            printer.line(format_args!("  {YELLOW}gets secrets{YELLOW:#}: {}", secrets.join(", ")));
         }
         let length: usize = lines.iter().map(|line| line.chars().count()).sum();
         if length > LONG_CHARACTERS {

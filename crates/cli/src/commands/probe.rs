@@ -13,6 +13,7 @@ use switchboard_wire::{
 };
 
 use super::admission;
+use crate::version::VERSION;
 use crate::{
     args::Probe,
     hint::{Reach, Subject},
@@ -88,7 +89,7 @@ async fn explore(
     arguments: &Raw,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let mut options = ClientOptions::new("switchboard", env!("CARGO_PKG_VERSION"));
+    let mut options = ClientOptions::new("switchboard", VERSION);
     options.connect_timeout = probe.timeout;
     options.listen = false;
     options.greeting = probe.protocol.map_or(VersionNegotiation::Probe, VersionNegotiation::Only);

@@ -90,7 +90,7 @@ fn check(listed: &ListedPrompt, given: &[(String, String)]) -> Result<(), Failur
     if wrong.is_empty() {
         return Ok(());
     }
-    let message = format!("the arguments of `{}` are not what it takes", listed.name);
+    let message = format!("invalid arguments for `{}`", listed.name);
     let words = std::iter::once(lookup::path(listed)).chain(blanks(prompt));
     let such = format!("such as `{}`", command_line("prompt", words));
     Err(Failure::plain(FailureKind::Usage, message).with_causes(wrong).with_hint(such))

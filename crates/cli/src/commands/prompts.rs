@@ -41,6 +41,7 @@ async fn show(
                 json!({ "name": name, "server": listed.server(), "item": item })
             })
             .collect();
+        printer.notices(&notices);
         return printer.json(&json!({ "prompts": prompts, "problems": notices }));
     }
     table(&prompts, printer);

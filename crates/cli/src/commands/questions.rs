@@ -44,7 +44,7 @@ pub(super) async fn run(
 
 /// The failure without a running hub, where no question can wait.
 pub(super) fn no_hub() -> Failure {
-    Failure::plain(FailureKind::Failed, "no hub runs, so nothing waits")
+    Failure::plain(FailureKind::Failed, "no hub is running, so no question is waiting")
         .with_hint("a client that runs `switchboard connect` starts one")
 }
 
@@ -56,9 +56,9 @@ fn list(waiting: &[QuestionInfo], printer: &Printer) -> Result<(), Failure> {
         show(asking, printer);
     }
     if waiting.is_empty() {
-        printer.done("no question waits");
+        printer.done("No questions are waiting.");
     } else {
-        printer.notices(&[Notice::note("answer one with `switchboard answer ID`")]);
+        printer.notices(&[Notice::note("answer a question with `switchboard answer ID`")]);
     }
     Ok(())
 }
@@ -132,6 +132,9 @@ fn in_words(about: &Raw) -> String {
         }
         Some(QuestionKind::Sampling { .. }) => "what would a model say?".to_owned(),
         Some(QuestionKind::Roots) => "which folders does the client work in?".to_owned(),
+        Some(QuestionKind::Extension { method, .. }) => {
+            format!("the server asks for `{method}`, which only the client can answer")
+        }
         None => "something that this version does not know".to_owned(),
     }
 }

@@ -3,10 +3,11 @@
 //! Used by `commands::run`. The supervisor in `core` does the work.
 
 use serde_json::json;
+use switchboard_config::StartPolicy;
 
 use super::list::ConnectedInfo;
 use crate::args::Server;
-use crate::command_engine::{self, CommandEngine, WaitTarget};
+use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -18,9 +19,12 @@ pub(super) async fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
-        show(&server.server, hub, printer).await
-    })
+    command_engine::with_engine(
+        caller,
+        (printer.room(), StartPolicy::Eager),
+        FallbackServer::Builtin,
+        async |hub: &CommandEngine| show(&server.server, hub, printer).await,
+    )
     .await
 }
 

@@ -1,11 +1,12 @@
 //! `switchboard reject`: stores that an item of a project must not run.
 //!
-//! Used by `commands::run`. The opposite is `approve`.
+//! Used by `commands::run`. The kept catalog of a rejected server is deleted. The opposite is `approve`.
 
 use serde_json::json;
 use switchboard_config::{ApprovalItem, command_line};
 
 use super::decide;
+use super::former_catalogs::EntriesBefore;
 use crate::args::Reject;
 use crate::hint;
 use crate::printer::{Printer, RED};
@@ -29,15 +30,18 @@ pub(super) fn run(reject: &Reject, caller: &Caller, printer: &Printer) -> Result
         }));
     }
     let items: Vec<ApprovalItem> = cases.iter().map(|case| case.item.clone()).collect();
+    let before = EntriesBefore::read(caller);
     let recorded = caller.workspace.reject(&items);
     recorded.map_err(|error| Failure::config("cannot record the rejection", &error))?;
+    let deleted = before.delete_former_catalogs(caller);
     if printer.is_json() {
         let rejected: Vec<_> =
             items.iter().map(|item| json!({ "kind": item.kind, "name": item.name })).collect();
-        return printer.json(&json!({ "rejected": rejected }));
+        printer.json(&json!({ "rejected": rejected }))?;
+        return deleted;
     }
     for case in &cases {
         printer.done(format_args!("{RED}rejected{RED:#} the {}", case.title()));
     }
-    Ok(())
+    deleted
 }

@@ -42,6 +42,7 @@ async fn show(
     let notices = notices(server, hub, caller, &snapshot);
     if printer.is_json() {
         let (resources, templates) = raw_lists(&snapshot, is_meant);
+        printer.notices(&notices);
         return printer.json(&json!({
             "resources": resources, "resourceTemplates": templates, "problems": notices,
         }));

@@ -8,28 +8,36 @@ use switchboard_hub::socket::{AttachedClient, HubStatus};
 use switchboard_wire::sanitize;
 
 use super::connect::hub_paths;
+use super::setup;
 use crate::command_engine;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::Failure;
 use crate::show::{self, moment};
 use crate::surroundings::Caller;
+use crate::version::VERSION;
 
 pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let status = attach::request_status(&hub_paths(caller)?, env!("CARGO_PKG_VERSION"))
+    let status = attach::request_status(&hub_paths(caller)?, VERSION)
         .await
         .map_err(|error| Failure::new("cannot reach the hub", error))?;
     let console = match &status {
         Some(_) => console_url(caller, printer).await,
         None => None,
     };
+    let problems = setup::doubled_notices(caller);
     if printer.is_json() {
-        return printer.json(&status_json(status.as_ref(), console.as_deref()));
+        let mut json = status_json(status.as_ref(), console.as_deref());
+        if !problems.is_empty() {
+            json["problems"] = json!(problems);
+        }
+        return printer.json(&json);
     }
     match status {
         Some(status) => show(&status, console.as_deref(), printer),
         None => printer
             .done("No hub runs; the first client that starts `switchboard connect` starts one."),
     }
+    printer.notices(&problems);
     Ok(())
 }
 
@@ -79,7 +87,7 @@ fn show(status: &HubStatus, console: Option<&str>, printer: &Printer) {
         printer.line(format_args!("{sessions} {verb} open over the network"));
     }
     if let Some(console) = console {
-        printer.line(format_args!("Its console is at {BOLD}{console}{BOLD:#}, once"));
+        printer.line(format_args!("Console: {BOLD}{console}{BOLD:#} (one-time link, 15 minutes)"));
     }
     if status.attached.is_empty() {
         return;

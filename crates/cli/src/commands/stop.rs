@@ -8,9 +8,10 @@ use super::connect::hub_paths;
 use crate::printer::Printer;
 use crate::report::Failure;
 use crate::surroundings::Caller;
+use crate::version::VERSION;
 
 pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let stopped = attach::request_stop(&hub_paths(caller)?, env!("CARGO_PKG_VERSION"))
+    let stopped = attach::request_stop(&hub_paths(caller)?, VERSION)
         .await
         .map_err(|error| Failure::new("cannot reach the hub", error))?;
     if printer.is_json() {
@@ -19,7 +20,7 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
     }
     match stopped {
         Some(welcome) => printer.done(format_args!("The hub (process {}) ends.", welcome.hub)),
-        None => printer.done("No hub runs."),
+        None => printer.done("No hub is running."),
     }
     Ok(())
 }

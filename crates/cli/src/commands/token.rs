@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use switchboard_gateway::tokens::{ClientToken, NewToken, TokenStore, TokenStoreError};
+use switchboard_gateway::tokens::{ClientToken, TokenStore, TokenStoreError};
 use switchboard_wire::sanitize;
 
 use crate::args::{self, CreateToken};
@@ -36,7 +36,7 @@ enum TokenProblem {
 fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
     let now = surroundings::now();
     let expires = create.expires.map(|span| now.saturating_add(span.as_secs()));
-    let created = store.create(NewToken { name: create.name.clone(), expires }, now)?;
+    let created = store.create(create.to_new_token(expires), now)?;
     if printer.is_json() {
         let mut shown = token_json(&created.token, now);
         shown["token"] = json!(created.secret.reveal());
@@ -52,7 +52,19 @@ fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result
     printer.done(
         "It is shown this once. A client sends it with every request:\n\n  Authorization: Bearer <token>",
     );
+    printer.done(format_args!("\n{}", acts_as(&created.token)));
     Ok(())
+}
+
+/// Whose sign-ins the client of a token uses.
+fn acts_as(token: &ClientToken) -> String {
+    if token.is_mine {
+        return "Its client acts as you, with your sign-ins and headers.".to_owned();
+    }
+    format!(
+        "Its client acts as `{}`, with sign-ins of its own; `--me` makes one that acts as you.",
+        sanitize::sanitize_line(token.principal().id())
+    )
 }
 
 fn list(store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
@@ -62,7 +74,7 @@ fn list(store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
         return Ok(printer.json(&json!({ "tokens": tokens }))?);
     }
     if tokens.is_empty() {
-        printer.done("no tokens; `switchboard token create` makes one");
+        printer.done("No tokens. `switchboard token create` creates one.");
         return Ok(());
     }
     let rows = tokens.iter().map(|token| {
@@ -72,9 +84,15 @@ fn list(store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
             Some(expires) => format!("{} (over)", moment(expires)),
         };
         let used = token.used.map_or_else(|| "never".to_owned(), moment);
-        [token.name.clone(), token.id.clone(), moment(token.created), expires, used]
+        let person = match &token.user {
+            _ if token.is_mine => "you".to_owned(),
+            Some(name) => name.clone(),
+            None => "-".to_owned(),
+        };
+        let groups = if token.groups.is_empty() { "-".to_owned() } else { token.groups.join(" ") };
+        [token.name.clone(), token.id.clone(), person, groups, moment(token.created), expires, used]
     });
-    let head = ["NAME", "ID", "CREATED", "EXPIRES", "USED"].map(str::to_owned);
+    let head = ["NAME", "ID", "USER", "GROUPS", "CREATED", "EXPIRES", "USED"].map(str::to_owned);
     for (number, row) in show::columns(std::iter::once(head).chain(rows)).iter().enumerate() {
         match number {
             0 => printer.line(format_args!("{DIM}{row}{DIM:#}")),
@@ -97,9 +115,18 @@ fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), Toke
 }
 
 fn token_json(token: &ClientToken, now: u64) -> Value {
-    let ClientToken { id, name, created, expires, used } = token;
+    let ClientToken { id, name, user, is_mine, groups, created, expires, used } = token;
     let mut shown =
         json!({ "id": id, "name": name, "created": created, "good": token.is_good(now) });
+    if let Some(user) = user {
+        shown["user"] = json!(user);
+    }
+    if *is_mine {
+        shown["me"] = json!(true);
+    }
+    if !groups.is_empty() {
+        shown["groups"] = json!(groups);
+    }
     for (key, value) in [("expires", expires), ("used", used)] {
         if let Some(value) = value {
             shown[key] = json!(value);
@@ -116,10 +143,10 @@ pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
             Failure::new("the tokens cannot be read, and nobody is let in with one", error)
                 .with_hint(format!("put `{path}` right, or move it away and make tokens anew"))
         }
-        TokenStoreError::File(error) => Failure::new("cannot reach the tokens", error),
-        error @ TokenStoreError::Name { .. } => {
-            Failure::plain(FailureKind::Usage, error.to_string())
-        }
+        TokenStoreError::File(error) => Failure::new("cannot read the tokens", error),
+        error @ (TokenStoreError::Name { .. }
+        | TokenStoreError::Person { .. }
+        | TokenStoreError::Groups) => Failure::plain(FailureKind::Usage, error.to_string()),
         error @ TokenStoreError::Exists { .. } => {
             Failure::plain(FailureKind::Failed, error.to_string())
                 .with_hint("take another name, or revoke that one with `switchboard token revoke`")

@@ -34,13 +34,13 @@ pub(super) fn run(
             show::word(&uninstall.name)
         ));
     }
-    let consent = consent("Take it out?", uninstall.dry_run, uninstall.yes, printer)?;
+    let consent = consent("Take it out?", uninstall.confirmation, printer)?;
     if consent == InstallConsent::Refused {
         return answer(&found, entry, "not-written", printer);
     }
     found
         .erase(&caller.surroundings)
         .map_err(|error| Failure::config(format!("cannot uninstall from {client}"), &error))?;
-    printer.done(format_args!("taken out of {BOLD}{client}{BOLD:#}"));
+    printer.done(format_args!("Removed from {BOLD}{client}{BOLD:#}."));
     answer(&found, entry, "written", printer)
 }

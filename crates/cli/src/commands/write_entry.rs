@@ -22,7 +22,7 @@ use crate::surroundings::Caller;
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct WriteOutput {
-    name: String,
+    pub(super) name: String,
     scope: Scope,
     file: String,
     entry: Value,
@@ -71,13 +71,13 @@ pub(super) fn write(
     })
 }
 
-/// Refuses an OAuth client secret in plain text: it has to be a reference to a variable.
+/// Refuses an OAuth client secret in plain text: it has to be a reference.
 pub(super) fn refuse_client_secret(entry: &Value) -> Result<(), Failure> {
     let secret = entry["oauth"]["clientSecret"].as_str();
     if secret.is_some_and(|secret| show::is_plain_secret("clientSecret", secret)) {
         return Err(Failure::usage(
             "a client secret is not written to a file as plain text",
-            "put it into a variable of your environment, and give `${VARIABLE}` in its place",
+            hint::storing("CLIENT_SECRET"),
         ));
     }
     Ok(())
@@ -105,7 +105,7 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
     let members = |key: &'static str| entry[key].as_object().into_iter().flatten();
     let text = |what: &str, variable: &str| {
         let message = format!("{what} of server `{name}` is written to the file as plain text");
-        Notice::warning(message).with_hint(hint::reference(variable))
+        Notice::warning(message).with_hint(hint::storing(variable))
     };
     let mut found = Vec::new();
     for (variable, value) in members("env") {

@@ -213,7 +213,7 @@ async fn clear(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
         printer.done(format_args!("Signed out of {BOLD}{issuer}{BOLD:#}."));
     }
     match removed {
-        Some(_) => printer.done("It is your identity provider no more."),
+        Some(_) => printer.done("It is no longer your identity provider."),
         None => printer.done("It stays: the administrator has chosen it."),
     }
     let said = problem

@@ -4,6 +4,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
+use switchboard_core::traffic::TrafficReport;
 
 use super::app::{
     Catalog, Effect, Event, LinkState, Model, Notify, PastCall, RequestIntent, ServersUpdate,
@@ -18,6 +19,17 @@ pub(super) fn api_fixture(what: &str) -> Value {
 
 fn read<T: serde::de::DeserializeOwned>(what: &str) -> T {
     serde_json::from_value(api_fixture(what)).unwrap()
+}
+
+/// Calls of `kiosk` and `docs` in the last hour, more and slower ones towards its end.
+fn traffic() -> TrafficReport {
+    let mut report: TrafficReport = read("traffic");
+    for server in &mut report.servers {
+        let calls = server.counts.calls;
+        server.per_minute = (0..60).map(|minute| minute * minute * calls / 8_000).collect();
+        server.p50_micros_per_minute = (0..60).map(|minute| 400 + minute % 13 * 300).collect();
+    }
+    report
 }
 
 /// A model with all recorded responses applied.
@@ -39,6 +51,7 @@ pub(super) fn model(size: (u16, u16)) -> Model {
         Event::Listed(Box::new(Catalog::from(lists))),
         Event::Questions(read("questions")),
         Event::Calls(calls),
+        Event::Traffic(Box::new(traffic())),
         Event::Done {
             wish: RequestIntent::Processes { server: "kiosk".to_owned() },
             answer: Ok(api_fixture("processes")),

@@ -1,8 +1,8 @@
 //! `switchboard ui`: the full-screen terminal UI of the hub.
 //!
 //! [`app`] is a pure function from events to effects, [`view`] draws the model, [`input`] interprets keys and lines,
-//! [`link`] speaks with the hub, [`terminal`] owns the terminal. Used by `commands::run`. It holds no logic about
-//! servers: every action is a request of the admin API (`docs/reference/admin.md`).
+//! [`link`] speaks with the hub, [`terminal`] owns the terminal; [`top`] is `switchboard top`. Used by `commands`. It
+//! holds no logic about servers: every action is a request of the admin API (`docs/reference/admin.md`).
 
 mod app;
 #[cfg(test)]
@@ -10,6 +10,7 @@ mod fixture;
 mod input;
 mod link;
 mod terminal;
+mod top;
 mod view;
 
 use std::io;
@@ -27,7 +28,10 @@ use crate::{ask, command_engine};
 use app::{Effect, Event, Model, Notify};
 use input::{History, HistoryFile};
 use link::Link;
+pub(crate) use terminal::is_there as has_terminal;
 use terminal::{Palette, Terminal};
+pub(crate) use top::{run as run_top, table as top_table, unix_seconds};
+pub(crate) use view::top::text as top_text;
 
 /// The most events that may wait for the main loop.
 const EVENTS: usize = 1024;
@@ -80,17 +84,14 @@ pub(crate) async fn run(
 fn check(global: &Global, caller: &Caller) -> Result<(), Failure> {
     if caller.is_alone() {
         let message =
-            "`switchboard ui` shows the hub, and `--standalone` and `--mcp-config` go without it";
-        return Err(Failure::usage(message, "leave them out"));
+            "`switchboard ui` shows the hub, which `--standalone` and `--mcp-config` do not use";
+        return Err(Failure::usage(message, "leave these options out"));
     }
     if !terminal::is_there() || global.json {
-        let failure = Failure::plain(
-            FailureKind::Failed,
-            "`switchboard ui` draws on a terminal, and this is none",
-        );
-        return Err(
-            failure.with_hint("`switchboard list` and `switchboard status` print what they know")
-        );
+        let failure = Failure::plain(FailureKind::Failed, "`switchboard ui` needs a terminal");
+        return Err(failure.with_hint(
+            "`switchboard list`, `switchboard status` and `switchboard top --once` print to a pipe",
+        ));
     }
     Ok(())
 }
@@ -144,9 +145,12 @@ impl Running {
             Effect::Suspend => self.suspend()?,
             Effect::Redraw => self.terminal.forget()?,
             Effect::Notify(text) => self.terminal.notify(&text)?,
+            Effect::Copy(text) => self.terminal.copy(&text)?,
             Effect::Open(page) => {
                 if !ask::open(&page) {
-                    self.model.complain("no browser could be started; open the address yourself");
+                    self.model.complain(
+                        "cannot start a browser; open the address yourself (y copies it)",
+                    );
                 }
             }
             Effect::Ask(request) => self.link.ask(request).await,
@@ -157,7 +161,7 @@ impl Running {
             Effect::StartHub => self.link.start_hub(),
             Effect::Remember(line) => {
                 if let Err(error) = self.kept.add(&line) {
-                    self.model.complain(format!("the history is not kept: {error}"));
+                    self.model.complain(format!("cannot save the history of commands: {error}"));
                 }
             }
         }

@@ -48,6 +48,22 @@ fn every_way_to_add() {
 }
 
 #[test]
+fn slips_are_recognized() {
+    let mut story = Story::new();
+    story.write(".mcp.json", r#"{"servers": {"a": {"command": "sh"}}}"#);
+    story.write(".switchboard/settings.local.json", r#"{"mcpServers": {"b": {"comand": "sh"}}}"#);
+    story
+        .run(&["add", "web", "example.com/mcp"])
+        .run(&["add", "-t", "http", "web", "example.com/mcp"])
+        .run(&["add", "web", "localhost:8000/mcp"])
+        .run(&["add", "db", "npx", "-y", "server", "-s", "user"])
+        .run(&["add", "db", "npx", "--scope=project"])
+        .run(&["list", "--no-check"])
+        .run(&["add", "other", "--", "sh", "-s", "user"]);
+    insta::assert_snapshot!("add_slips", story.transcript());
+}
+
+#[test]
 fn warnings_do_not_stop() {
     let mut story = Story::new();
     story

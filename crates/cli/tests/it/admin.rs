@@ -100,6 +100,19 @@ impl Hub {
         BufReader::new(stream)
     }
 
+    /// The same for a page of `origin` that has the token.
+    pub(crate) fn ask_from(
+        &self,
+        method: &str,
+        path: &str,
+        body: &str,
+        origin: &str,
+    ) -> (u16, BufReader<TcpStream>) {
+        let extra = format!("authorization: Bearer {}\r\norigin: {origin}\r\n", self.token);
+        let mut answer = self.send(method, path, body, &extra);
+        (head(&mut answer), answer)
+    }
+
     /// The status, with what follows the head still to be read.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> (u16, BufReader<TcpStream>) {
         let token = format!("authorization: Bearer {}\r\n", self.token);
@@ -175,7 +188,7 @@ fn same(shown: &str, found: &Value, of: &str) {
 pub(crate) fn home() -> Home {
     let home = Home::new();
     let kiosk = program("kiosk");
-    let entry = json!({ "command": kiosk, "era": "modern" }).to_string();
+    let entry = json!({ "command": kiosk, "args": ["--skills"], "era": "modern" }).to_string();
     home.command(&["add-json", "-s", "user", "kiosk", &entry]).output().unwrap();
     home
 }
@@ -204,7 +217,7 @@ fn every_example_is_what_happens() {
             asked = Some(
                 client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} })),
             );
-            until("no question waits", || {
+            until("No questions are waiting.", || {
                 object(hub.ask("GET", "/api/v1/questions", "").1)["questions"][0].is_object()
             });
         }

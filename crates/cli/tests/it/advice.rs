@@ -146,7 +146,7 @@ fn a_server_that_is_found_is_switched_off_instead() {
     let home = crate::Home::new();
     for command in ["remove", "edit"] {
         let said = home.run(&[command, "ide"]);
-        assert!(said.contains("`ide` is found, not configured"), "{said}");
+        assert!(said.contains("`ide` is not in a configuration file"), "{said}");
         assert!(said.contains("hint: switch it off with `switchboard disable ide`"), "{said}");
     }
 }

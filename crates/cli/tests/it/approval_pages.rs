@@ -203,6 +203,40 @@ fn the_admin_api_gives_all_of_it() {
     stop(&story.home);
 }
 
+/// A project whose server names two secrets.
+fn write_with_secrets(story: &Story) {
+    let env = json!({ "A": "${secret:DEPLOY_KEY}", "B": "x-${secret:DB_PASSWORD}" });
+    let servers = json!({ "mcpServers": { "deploy": { "command": "sh", "env": env } } });
+    story.write(".mcp.json", &servers.to_string());
+}
+
+#[test]
+fn the_admin_api_names_the_secrets_that_an_entry_gets() {
+    let story = Story::new();
+    write_with_secrets(&story);
+    let client = Client::spawn(story.command(&["connect"]));
+    let hub = Hub::of(&story.home);
+    let folder = story.path("").canonicalize().unwrap();
+    let whose = json!({ "cwd": folder, "env": { "HOME": story.home.path(), "PATH": "/usr/bin" } });
+    let (_, mut lease) = hub.ask("POST", "/api/v1/workspaces", &whose.to_string());
+    let (_, opened) = event(&mut lease);
+    let at = format!("/api/v1/workspaces/{}/approvals", opened["id"].as_str().unwrap());
+    let told = object(hub.ask("GET", &at, "").1);
+    assert_eq!(told["pending"][0]["secrets"], json!(["DB_PASSWORD", "DEPLOY_KEY"]), "{told}");
+    client.leave();
+    stop(&story.home);
+}
+
+#[test]
+fn the_console_names_the_secrets_that_an_entry_gets() {
+    let story = Story::new();
+    write_with_secrets(&story);
+    let mut scene = Scene::new(story);
+    let page = scene.does("reviews", json!({ "count": 1 }));
+    let page = page.as_str().unwrap();
+    assert!(page.contains("Gets secrets") && page.contains("DB_PASSWORD, DEPLOY_KEY"), "{page}");
+}
+
 #[test]
 fn the_console_shows_all_of_it() {
     // A browser takes its time: one text for each way to hide something.

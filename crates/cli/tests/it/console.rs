@@ -12,8 +12,20 @@ use crate::Story;
 use crate::gateway::Client;
 
 /// Every view there is.
-const VIEWS: [&str; 7] =
-    ["Servers", "Tools", "Prompts", "Resources", "Queue", "Activity", "Problems"];
+const VIEWS: [&str; 10] = [
+    "Overview",
+    "Clients",
+    "Servers",
+    "Tools",
+    "Prompts",
+    "Resources",
+    "Calls",
+    "Permissions",
+    "Questions",
+    "Problems",
+];
+/// The widths of a phone, a tablet, a laptop and a large screen.
+const WIDTHS: [u32; 4] = [360, 768, 1440, 2200];
 
 /// `serve`, and somebody who looks at its console.
 pub(crate) struct Scene {
@@ -23,6 +35,8 @@ pub(crate) struct Scene {
     /// Nothing more to do is the end of it.
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
+    /// The origin of the console.
+    origin: String,
 }
 
 impl Scene {
@@ -34,11 +48,13 @@ impl Scene {
         let mut line = String::new();
         BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
-        browser.arg(ready["console"].as_str().expect(&line));
+        let console = ready["console"].as_str().expect(&line);
+        let origin = console.split_once("/#").unwrap().0.to_owned();
+        browser.arg(console);
         let mut page = browser.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let to = page.stdin.take();
         let from = BufReader::new(page.stdout.take().unwrap());
-        let mut scene = Self { story, serving, page, to, from };
+        let mut scene = Self { story, serving, page, to, from, origin };
         scene.hear(&json!({ "do": "open" }));
         scene
     }
@@ -59,6 +75,24 @@ impl Scene {
         said["ok"].clone()
     }
 
+    /// The origin of the console.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    pub(crate) fn story(&self) -> &Story {
+        &self.story
+    }
+
+    /// Has the browser take a picture of the app that is open, where somebody wants new ones.
+    pub(crate) fn picture_of_app(&mut self, name: &str) {
+        let path = pictures().join(name);
+        if std::env::var_os("SWITCHBOARD_PICTURES").is_some() {
+            self.does("appPicture", json!({ "path": path.to_str() }));
+        }
+        assert!(path.exists(), "{}: run with SWITCHBOARD_PICTURES=1", path.display());
+    }
+
     /// A client that cannot be asked anything.
     fn client(&self) -> Client {
         Client::spawn(self.story.command(&["connect"]))
@@ -66,8 +100,7 @@ impl Scene {
 
     /// Has the browser take a picture for the documentation, where somebody wants new ones.
     fn picture(&mut self, name: &str, mut of: Value) {
-        let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures"));
-        let path = folder.join(name);
+        let path = pictures().join(name);
         if std::env::var_os("SWITCHBOARD_PICTURES").is_some() {
             of["path"] = path.to_str().into();
             self.does("picture", of);
@@ -75,7 +108,24 @@ impl Scene {
         assert!(path.exists(), "{}: run with SWITCHBOARD_PICTURES=1", path.display());
     }
 
-    fn nobody_complained(&mut self) {
+    /// Presses Ctrl-C where `serve` runs.
+    fn interrupt(&self) {
+        let process = nix::unistd::Pid::from_raw(self.serving.id().cast_signed());
+        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
+    }
+
+    /// Starts `serve` again at the address it had.
+    fn serve_again(&mut self) {
+        let port = self.origin.rsplit(':').next().unwrap();
+        let serve = ["serve", "--listen", port, "--json"];
+        let mut serving = self.story.command(&serve).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(serving.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("console"), "{line}");
+        self.serving = serving;
+    }
+
+    pub(crate) fn nobody_complained(&mut self) {
         assert_eq!(self.does("complaints", json!({})), json!([]));
     }
 }
@@ -91,6 +141,11 @@ impl Drop for Scene {
     }
 }
 
+/// Where the pictures of the documentation are.
+fn pictures() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures"))
+}
+
 /// Adds a server whose questions the queue answers for clients that cannot.
 fn add_asking(story: &Story, name: &str, command: &str) {
     let entry = json!({ "command": command, "questions": { "elicitation": "queue" } });
@@ -104,7 +159,7 @@ fn kiosk() -> String {
 #[test]
 fn a_person_looks_after_servers() {
     let story = Story::new();
-    let wants = json!({ "mcpServers": { "shelf": { "command": kiosk(), "args": ["--shelf"] } } });
+    let wants = json!({ "mcpServers": { "shelf": { "command": kiosk(), "args": ["--shelf", "--skills"] } } });
     story.write(".mcp.json", &wants.to_string());
     let mut scene = Scene::new(story);
     scene.does("strangers", json!({}));
@@ -124,15 +179,17 @@ fn a_person_looks_after_servers() {
     scene.does("state", json!({ "server": "pasted", "is": "connected" }));
     scene.does("remove", json!({ "server": "pasted" }));
     // A project's own server runs once somebody has seen what it is.
-    scene.does("problem", json!({ "shows": "shelf is awaiting approval" }));
+    scene.does("problem", json!({ "shows": "shelf: approval needed" }));
     scene.does("approve", json!({ "server": "shelf", "shows": "--shelf" }));
     scene.does("state", json!({ "server": "shelf", "is": "connected" }));
     scene.does("log", json!({ "server": "kiosk", "shows": "the kiosk is open" }));
     scene.does("processes", json!({ "server": "kiosk", "shows": "kiosk" }));
+    let shows = ["How to take an order", "sha256:", "dynamic"];
+    let skills = json!({ "server": "shelf", "shows": shows, "leavesOut": "skill://crooked" });
+    scene.does("skills", skills);
     scene.does("keyboard", json!({ "kind": "Servers" }));
-    scene.does("accessible", json!({ "views": VIEWS }));
-    scene.does("accessibleWindow", json!({ "server": "kiosk" }));
-    scene.does("phone", json!({ "views": VIEWS }));
+    scene.does("addresses", json!({ "server": "kiosk" }));
+    scene.does("accessibleWindows", json!({ "server": "kiosk" }));
     scene.picture("console-servers.png", json!({ "view": "Servers" }));
     scene.nobody_complained();
 }
@@ -167,6 +224,8 @@ fn a_person_calls_and_is_asked() {
     );
     let changed = json!({ "filter": "count ok", "fields": { "to": 2 }, "shows": "counted to 2" });
     scene.does("change", changed);
+    let command = r#"switchboard call mcp__kiosk__count '{"to":2}'"#;
+    scene.does("raw", json!({ "filter": "count ok", "request": "\"to\":2", "command": command }));
     scene.does("notify", json!({}));
     // A client that cannot be asked calls; the console is asked in its place.
     let mut client = scene.client();
@@ -176,7 +235,7 @@ fn a_person_calls_and_is_asked() {
         json!({ "shows": "mcp__kiosk__erase", "by": "test", "button": "Allow once" }),
     );
     let told = scene.does("notified", json!({}));
-    assert_eq!(told, json!(["kiosk asks: May it do this? mcp__kiosk__erase"]));
+    assert_eq!(told, json!(["kiosk asks: May a client call mcp__kiosk__erase?"]));
     assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));
@@ -184,7 +243,7 @@ fn a_person_calls_and_is_asked() {
     assert!(denied.is_err() || denied.as_ref().unwrap()["isError"] == true, "{denied:?}");
     // An answer that lasts is taken back, and the question is put again.
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
-    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Never" }));
+    scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Always deny" }));
     client.hear(erase).unwrap_err();
     client.call("kiosk__erase").unwrap_err();
     scene.does("forget", json!({ "shows": "erase" }));
@@ -195,7 +254,7 @@ fn a_person_calls_and_is_asked() {
         client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
     let short = json!({ "shows": "Who are you?", "fields": { "Name": "A", "colour": "Green" }, "button": "Send" });
     scene.does("refused", short);
-    scene.picture("console-queue.png", json!({ "view": "Queue" }));
+    scene.picture("console-questions.png", json!({ "view": "Questions" }));
     let whole = json!({ "shows": "Who are you?", "fields": { "Name": "Ada", "colour": "Green" }, "button": "Send" });
     scene.does("answer", whole);
     let answered = client.hear(register).unwrap().to_string();
@@ -213,12 +272,59 @@ fn a_person_calls_and_is_asked() {
     let before = pid(&scene);
     let process = nix::unistd::Pid::from_raw(before);
     nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL).unwrap();
-    scene.does("state", json!({ "server": "kiosk", "is": "1 restarts" }));
+    scene.does("state", json!({ "server": "kiosk", "is": "1 restart" }));
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     assert_ne!(pid(&scene), before);
     scene.picture("console-tool.png", json!({ "tool": "order", "dark": true }));
-    scene.picture("console-activity.png", json!({ "call": "register ok" }));
+    scene.picture("console-call.png", json!({ "call": "register ok" }));
+    for (name, view) in [
+        ("console-calls.png", "Calls"),
+        ("console-clients.png", "Clients"),
+        ("console-tools.png", "Tools"),
+        ("console-permissions.png", "Permissions"),
+        ("console-problems.png", "Problems"),
+        ("console-prompts.png", "Prompts"),
+        ("console-resources.png", "Resources"),
+        ("console-overview.png", "Overview"),
+    ] {
+        scene.picture(name, json!({ "view": view }));
+    }
+    let phone = json!({ "view": "Overview", "dark": true, "width": 360, "height": 740 });
+    scene.picture("console-phone.png", phone);
     scene.nobody_complained();
+    client.leave();
+}
+
+#[test]
+fn a_person_changes_rules() {
+    let story = Story::new();
+    add_asking(&story, "kiosk", &kiosk());
+    let settings = story.home.path().join(".config/switchboard/settings.json");
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    let erase = "mcp__kiosk__erase";
+    let denied = json!({ "decision": "Deny", "tools": erase, "scope": "All my projects" });
+    scene.does("addRule", denied);
+    let text = std::fs::read_to_string(&settings).unwrap();
+    assert!(text.contains(erase), "{text}");
+    let mut client = scene.client();
+    client.call("kiosk__erase").unwrap_err();
+    scene.does("tryCall", json!({ "tool": erase, "shows": "Denied" }));
+    scene.does("removeRule", json!({ "rule": format!("deny {erase}") }));
+    let text = std::fs::read_to_string(&settings).unwrap();
+    assert!(!text.contains(erase), "{text}");
+    // A tool that is off is denied by a rule of this project.
+    let count = "mcp__kiosk__count";
+    let off = json!({ "server": "kiosk", "tool": count, "shows": "settings.local.json" });
+    scene.does("switchTool", off);
+    client.call("kiosk__count").unwrap_err();
+    scene.does("switchTool", json!({ "server": "kiosk", "tool": count, "shows": "token" }));
+    client.call("kiosk__count").unwrap();
+    scene.nobody_complained();
+    // The browser itself complains of an answer that is an error.
+    let wrong = json!({ "decision": "Allow", "tools": "mcp__*", "scope": "All my projects",
+        "refused": "mcp__*" });
+    scene.does("addRule", wrong);
     client.leave();
 }
 
@@ -249,18 +355,114 @@ fn pid(scene: &Scene) -> i32 {
 }
 
 #[test]
+fn every_page_fits_every_window_and_reader() {
+    let story = Story::new();
+    add_asking(&story, "kiosk", &kiosk());
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    scene.does("call", json!({ "tool": "count", "fields": { "to": 1 }, "shows": "counted to 1" }));
+    scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
+    let mut client = scene.client();
+    let ask = client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
+    scene.does("answerable", json!({ "shows": "Who are you?" }));
+    scene.does("everywhere", json!({ "views": VIEWS, "widths": WIDTHS }));
+    scene.does("answer", json!({ "shows": "Who are you?", "button": "Decline" }));
+    client.hear(ask).unwrap();
+    scene.nobody_complained();
+    client.leave();
+}
+
+#[test]
+fn the_first_page_shows_the_last_hour() {
+    let story = Story::new();
+    let cursor = story.home.path().join(".cursor/mcp.json");
+    let theirs = json!({ "mcpServers": { "kiosk": { "command": kiosk() } } });
+    std::fs::create_dir_all(cursor.parent().unwrap()).unwrap();
+    std::fs::write(&cursor, theirs.to_string()).unwrap();
+    let mut scene = Scene::new(story);
+    scene.does("starts", json!({ "imports": "kiosk" }));
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    scene.does("install", json!({ "client": "cursor", "file": ".cursor/mcp.json" }));
+    let left: Value = serde_json::from_str(&std::fs::read_to_string(&cursor).unwrap()).unwrap();
+    assert_eq!(left, theirs, "an uninstalled client is not as it was");
+    let mut client = scene.client();
+    assert_eq!(client.call("kiosk__fail").unwrap()["isError"], true);
+    assert_eq!(client.call("kiosk__fail").unwrap()["isError"], true);
+    let seen =
+        json!({ "client": "test", "server": "kiosk", "calls": "calls", "failing": "kiosk__fail" });
+    scene.does("overview", seen);
+    scene.does("disconnect", json!({ "client": "test", "called": "kiosk" }));
+    // It comes back with its next request.
+    assert_eq!(client.call("kiosk__fail").unwrap()["isError"], true);
+    scene.nobody_complained();
+    client.leave();
+}
+
+#[test]
+fn pages_outlive_the_hub() {
+    let story = Story::new();
+    add_asking(&story, "kiosk", &kiosk());
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    scene.does("pasted", json!({}));
+    let began = std::time::Instant::now();
+    scene.interrupt();
+    scene.does("ended", json!({}));
+    scene.serving.wait().unwrap();
+    // An open page does not use up the grace of running calls, which is ten seconds.
+    assert!(began.elapsed() < std::time::Duration::from_secs(8), "{:?}", began.elapsed());
+    scene.serve_again();
+    scene.does("returned", json!({}));
+    // Its catalog is kept, so that nothing needs the server yet.
+    scene.does("state", json!({ "server": "kiosk", "is": "idle" }));
+    scene.nobody_complained();
+}
+
+#[test]
+fn a_second_interrupt_ends_it_now_and_another_serve_takes_over() {
+    let story = Story::new();
+    add_asking(&story, "kiosk", &kiosk());
+    let mut scene = Scene::new(story);
+    scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    let mut client = scene.client();
+    let hang = client.send("tools/call", &json!({ "name": "kiosk__hang", "arguments": {} }));
+    scene.does("running", json!({ "calls": 1 }));
+    scene.interrupt();
+    scene.does("ended", json!({}));
+    // The call has its grace; what is started meanwhile waits for the address.
+    let port = scene.origin().rsplit(':').next().unwrap().to_owned();
+    let mut next = scene
+        .story
+        .command(&["serve", "--listen", &port, "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert!(scene.serving.try_wait().unwrap().is_none(), "the running call got no grace");
+    scene.interrupt();
+    scene.serving.wait().unwrap();
+    let mut line = String::new();
+    BufReader::new(next.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    assert!(ready["address"].as_str().unwrap().ends_with(&port), "{line}");
+    scene.serving = next;
+    scene.does("returned", json!({}));
+    let _ = client.hear(hang);
+    client.leave();
+}
+
+#[test]
 fn a_person_signs_in() {
     let provider = OpenId::start(Tokens::Opaque(3600));
     let story = Story::new();
     story.quietly(&["add", "web", provider.url()]);
     let mut scene = Scene::new(story);
-    scene.does("state", json!({ "server": "web", "is": "needs auth" }));
+    scene.does("state", json!({ "server": "web", "is": "sign-in needed" }));
     scene.does("signIn", json!({ "server": "web" }));
     scene.does("state", json!({ "server": "web", "is": "connected" }));
     let add = json!({ "tool": "add", "fields": { "a": 2, "b": 40 }, "shows": "42" });
     scene.does("call", add);
     scene.does("signOut", json!({ "server": "web" }));
-    scene.does("state", json!({ "server": "web", "is": "needs auth" }));
+    scene.does("state", json!({ "server": "web", "is": "sign-in needed" }));
     assert!(provider.books().revoked > 0, "no token was taken back");
     scene.nobody_complained();
 }

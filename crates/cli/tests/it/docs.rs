@@ -1,6 +1,6 @@
 //! Tests that the documents show the program's real output and options. `INSTA_UPDATE=always` rewrites them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use switchboard_process::ProcessGuard;
 use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::{Remedy, RemoteError};
 
-use crate::{Home, Story, story::in_order};
+use crate::{Home, Story};
 
 fn page(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
@@ -44,11 +44,44 @@ fn help(args: &[&str]) -> String {
 
 /// The commands that the program's help names.
 fn commands(help: &str) -> Vec<String> {
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    // The groups of commands stand between the usage and the options.
+    let listed = help.lines().skip_while(|line| !line.starts_with("Usage:"));
+    let listed = listed.take_while(|line| *line != "Options:");
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split([' ', ',']).next());
+    names.filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
+/// The commands below a command, with their help without the flags that every command has.
+fn nested_commands(path: &[&str], own: &str) -> Vec<(String, String)> {
+    let listed = own.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed = listed.take_while(|line| !line.is_empty());
-    // What is wrapped stands further to the right than a name.
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    let names = listed.filter_map(|line| line.strip_prefix("  ")?.split([' ', ',']).next());
+    let names = names.filter(|name| !name.is_empty() && *name != "help");
+    let mut found = Vec::new();
+    for name in names {
+        let path = [path, &[name]].concat();
+        let help = without_global_flags(&help(&[path.as_slice(), &["--help"]].concat()));
+        let below = nested_commands(&path, &help);
+        found.push((path.join(" "), help));
+        found.extend(below);
+    }
+    found
+}
+
+/// The heading of the flags that every command has.
+const GLOBAL_FLAGS: &str = "Everywhere:\n";
+
+/// The help of a command without the flags that every command has.
+fn without_global_flags(help: &str) -> String {
+    let mut is_global = false;
+    let is_own = |line: &&str| {
+        if !line.is_empty() && !line.starts_with(' ') {
+            is_global = *line == GLOBAL_FLAGS.trim_end();
+        }
+        !is_global
+    };
+    let own: String = help.lines().filter(is_own).map(|line| format!("{line}\n")).collect();
+    format!("{}\n", own.trim_end())
 }
 
 #[test]
@@ -56,11 +89,16 @@ fn the_reference_is_the_help() {
     let own = help(&["--help"]);
     let names = commands(&own);
     assert!(names.len() > 10, "{names:?}");
-    let mut text =
-        format!("# The command line\n\nMade from `switchboard --help`.\n\n```text\n{own}```\n");
+    let intro = "Made from `switchboard --help`. The flags under *Everywhere* belong to every command, and are stated once, here.";
+    let mut text = format!("# The command line\n\n{intro}\n\n```text\n{own}```\n");
     for name in &names {
         let help = help(&[name, "--help"]);
+        assert!(help.contains(GLOBAL_FLAGS), "{name}");
+        let help = without_global_flags(&help);
         text.push_str(&format!("\n## {name}\n\n```text\n{help}```\n"));
+        for (nested, help) in nested_commands(&[name], &help) {
+            text.push_str(&format!("\n### {nested}\n\n```text\n{help}```\n"));
+        }
     }
     check("reference/cli.md", &text);
 }
@@ -93,11 +131,30 @@ fn the_defaults_of_settings_are_what_counts() {
     }
 }
 
+/// Every promise names the test that shows it; a name without a folder is in the folder of the name before it.
+#[test]
+fn the_tests_that_the_page_of_promises_names_exist() {
+    let text = std::fs::read_to_string(page("security.md")).unwrap();
+    let crates = page("../crates");
+    let (mut folder, mut count) = (crates.clone(), 0);
+    for name in text.split('`').skip(1).step_by(2) {
+        let is_file = Path::new(name).extension().is_some_and(|it| it == "rs" || it == "txt");
+        if !is_file && !name.contains("/tests/") {
+            continue;
+        }
+        let file = if name.contains('/') { crates.join(name) } else { folder.join(name) };
+        assert!(file.exists(), "{}", file.display());
+        folder = file.parent().unwrap().to_owned();
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
 /// Runs every command of every page in order, each page in an empty home of its own, and puts what is printed in place
 /// of what stands there.
 #[test]
 fn the_guide_is_what_happens() {
-    let mut pages = vec!["getting-started.md".to_owned()];
+    let mut pages = vec!["getting-started.md".to_owned(), "install.md".to_owned()];
     for folder in ["clients", "features", "problems"] {
         let files = std::fs::read_dir(page(folder)).unwrap().flatten();
         let name = |file: std::fs::DirEntry| file.file_name().into_string().unwrap();
@@ -130,8 +187,6 @@ fn typed_again(name: &str) -> String {
             .output()
             .unwrap();
         let text = story.home.filtered(&String::from_utf8(output.stdout).unwrap());
-        // Servers answer in any order; the steps of one have theirs.
-        let text = if line.contains("doctor auth") { text } else { in_order(&text) };
         text.replace(&real, shown)
     };
     let page = std::fs::read_to_string(page(name)).unwrap();
@@ -160,6 +215,36 @@ fn replayed(page: &str, run: impl Fn(&str) -> String) -> String {
         }
     }
     text
+}
+
+/// The lists on the page of variables are those of the code.
+#[test]
+fn the_page_of_variables_is_what_passes() {
+    let name = "reference/environment.md";
+    let code = |names: &[&str]| {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    let rows = switchboard_config::baseline_groups();
+    let rows = rows.iter().map(|group| format!("| {} | {} |\n", group.purpose, code(group.names)));
+    let table = format!("| for | variables |\n|---|---|\n{}", rows.collect::<String>());
+    let page = std::fs::read_to_string(page(name)).unwrap();
+    let page = between(&page, "baseline", &table);
+    check(
+        name,
+        &between(
+            &page,
+            "often needed",
+            &format!("{}.\n", code(&switchboard_config::OFTEN_NEEDED_VARIABLES)),
+        ),
+    );
+}
+
+/// The page with other text between two marks.
+fn between(page: &str, mark: &str, text: &str) -> String {
+    let (start, end) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
+    let (before, rest) = page.split_once(&start).unwrap();
+    let (_, after) = rest.split_once(&end).unwrap();
+    format!("{before}{start}{text}{end}{after}")
 }
 
 /// Every member that `list` and its fellows print is explained.
@@ -226,6 +311,7 @@ fn every_member_of_a_snapshot_is_documented() {
         scope: Scope::User,
         at: None,
         transport: text(),
+        entry: Some(serde_json::json!({})),
         state: "failed".to_owned(),
         connections: Some(2),
         affected_connections: Some(1),
@@ -233,6 +319,7 @@ fn every_member_of_a_snapshot_is_documented() {
         error: Some(error.clone()),
         last_tried_at: Some(1),
         retry_in_millis: Some(1),
+        lists_read_at: Some(1),
         silent_since: Some(1),
         answer_millis: Some(1),
         server_name: text(),

@@ -42,6 +42,38 @@ fn the_password_of_a_proxy_stays_here() {
     insta::assert_snapshot!("doctor_proxies", story.transcript());
 }
 
+/// `get` shows every variable of a server with its source, and `doctor` those that no server gets.
+#[test]
+fn what_a_server_receives() {
+    let mut story = Story::new();
+    for (name, value) in [
+        ("AWS_PROFILE", "work"),
+        ("GITHUB_TOKEN", "ghp_0123456789abcdef"),
+        ("HTTPS_PROXY", "http://ann:hush@proxy.invalid:3128"),
+        ("LANG", "C"),
+        ("NODE_EXTRA_CA_CERTS", "/etc/ssl/company.pem"),
+        ("NPM_CONFIG_REGISTRY", "https://ann:hush@npm.invalid/"),
+        ("UV_INDEX_ACME_PASSWORD", "hush"),
+    ] {
+        story.set(name, value);
+    }
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"env": {"LANG": "de_DE.UTF-8", "OTHER": "hush"}}"#,
+    );
+    story.write("variables", "FROM_FILE=hush\n");
+    let entry = serde_json::json!({
+        "command": "sh", "args": ["-c", "env | cut -d= -f1 | sort >&2; exit 3"], "inheritEnv": ["GITHUB_*"],
+        "envFile": "variables", "env": { "PLAIN": "hush" },
+    });
+    story.quietly(&["add-json", "named", &entry.to_string()]);
+    story.run(&["get", "named"]).run(&["get", "named", "--json"]);
+    let shown = story.transcript().to_owned();
+    assert!(!shown.contains("hush") && !shown.contains("ghp_"), "{shown}");
+    story.run(&["get", "--reveal", "named"]).run(&["doctor"]);
+    insta::assert_snapshot!("received", story.transcript());
+}
+
 /// An editor in which the project is open is a server like any other, unless there is one of that name.
 #[test]
 fn an_editor_that_is_open() {

@@ -87,7 +87,7 @@ pub(crate) fn home() -> Home {
     home
 }
 
-fn json(home: &Home, args: &[&str]) -> Value {
+pub(crate) fn json(home: &Home, args: &[&str]) -> Value {
     let output = home.command(&[args, &["--json"]].concat()).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?}: {output:?}"))
 }
@@ -307,6 +307,47 @@ fn beyond_this_machine_without_tls_is_warned_of() {
     insta::assert_snapshot!("serve_beyond", said.replace(&port, "PORT"));
 }
 
+/// A balancer has no token. It is told when clients are served, and after Ctrl-C that no more are.
+#[test]
+fn balancers_are_told_whether_clients_are_served() {
+    let home = home();
+    token(&home, "laptop");
+    let by_token = Serving::start(&home, &["--auth", "token"]);
+    assert_eq!(by_token.post(&[], HELLO).0, 401);
+    let (status, answer) = by_token.send("GET /readyz", &[], "");
+    assert!(status == 200 && answer.ends_with("\r\n\r\nready\n"), "{answer}");
+    drop(by_token);
+
+    let serving = Serving::start(&home, &[]);
+    let (_, hello) = serving.post(&[], HELLO);
+    let session = session(&hello);
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"one__echo"}}"#;
+    let mut calling = TcpStream::connect(("127.0.0.1", serving.address.port())).unwrap();
+    write!(
+        calling,
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nmcp-session-id: {session}\r\naccept: application/json\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        call.len()
+    )
+    .unwrap();
+    // The call is under way: its body is wanted.
+    calling.read_exact(&mut [0; b"HTTP/1.1 100 Continue\r\n\r\n".len()]).unwrap();
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(serving.child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let (mut status, mut answer) = (200, String::new());
+    // A connection that was accepted just before is closed without an answer, as any idle one.
+    while matches!(status, 200 | 0) {
+        (status, answer) = serving.send("GET /readyz", &[], "");
+    }
+    assert!(status == 503 && answer.contains("shutting down"), "{answer}");
+    assert_eq!(serving.send("GET /healthz", &[], "").0, 200);
+    assert_eq!(serving.post(&[], HELLO).0, 503);
+    calling.write_all(call.as_bytes()).unwrap();
+    let mut answer = String::new();
+    calling.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""result":"#), "{answer}");
+}
+
 #[test]
 fn calls_are_written_down() {
     let mut story = Story::new();
@@ -466,7 +507,7 @@ fn who_uses_the_hub_is_shown() {
         (&calls[2]["name"], &calls[2]["error"]),
         (&"one__nothing".into(), &"not-found".into())
     );
-    // Who comes over the network is there too, once it calls, and its key to the session is not told.
+    // A client that comes over the network is there too, and its key to the session is not told.
     let serving = Serving::start(&home, &[]);
     let (_, opened) = serving.post(&[], &HELLO.replace("raw", "over-http"));
     let session = session(&opened);
@@ -487,7 +528,7 @@ fn who_uses_the_hub_is_shown() {
     assert!(!idle.is_empty());
     assert_eq!(json(&home, &["status"])["sessions"], 2);
     let shown = home.run(&["status"]);
-    assert!(shown.contains("2 clients, 0 calls in flight"), "{shown}");
+    assert!(shown.contains("3 clients, 0 calls in flight"), "{shown}");
     assert!(shown.contains("2 sessions are open over the network"), "{shown}");
     drop(serving);
     drop(input);

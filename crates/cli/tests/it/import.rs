@@ -1,6 +1,25 @@
 //! Tests of `switchboard import`.
 
+use std::path::Path;
+
 use crate::Story;
+
+/// Copies a folder of `tests/fixtures/clients` into a folder of the story.
+pub(crate) fn copy_fixture(story: &Story, fixture: &str, to: &str) {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/clients").join(fixture);
+    let mut folders = vec![from.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = format!("{to}/{}", path.strip_prefix(&from).unwrap().display());
+                story.write(&name, &std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+}
 
 fn clients() -> Story {
     let story = Story::new();
@@ -50,4 +69,81 @@ fn one_that_fails_costs_no_other() {
     story.write("../.codex/config.toml", "[mcp_servers");
     story.run(&["import", "codex", "--yes"]);
     insta::assert_snapshot!("import_failing", story.transcript());
+}
+
+const EIGHT_CLIENTS: [&str; 8] =
+    ["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "windsurf", "zed"];
+
+#[test]
+fn eight_clients_at_once() {
+    let mut story = Story::new();
+    copy_fixture(&story, "home", "..");
+    let with = |flags: &[&'static str]| [&["import"], &EIGHT_CLIENTS[..], flags].concat();
+    story
+        .run(&with(&["--dry-run"]))
+        .run(&with(&["--yes", "--quiet"]))
+        .cat("../.config/switchboard/settings.json")
+        .run(&with(&["--yes"]));
+    insta::assert_snapshot!("import_eight_clients", story.transcript());
+}
+
+/// A file that cannot be read is an error, and the other files are read all the same.
+#[test]
+fn a_broken_file_is_a_failure() {
+    let mut story = Story::new();
+    copy_fixture(&story, "home", "..");
+    copy_fixture(&story, "broken", "..");
+    story
+        .run(&["import", "windsurf", "claude-desktop", "--yes"])
+        .run(&["import", "windsurf", "--dry-run", "--json"])
+        .run(&["list", "--no-check"]);
+    insta::assert_snapshot!("import_broken", story.transcript());
+}
+
+#[test]
+fn files_of_a_project() {
+    let mut story = Story::new();
+    copy_fixture(&story, "project", ".");
+    story
+        .run(&["import", "cursor", "vscode"])
+        .run(&["import", "vscode", "--project-files", "-s", "user", "--yes"])
+        .run(&["import", "claude-code", "cursor", "vscode", "gemini", "--project-files", "--yes"])
+        .run(&["import", "codex", "zed", "windsurf", "--project-files", "-s", "project", "--yes"])
+        .run(&["list", "--no-check"])
+        .run(&["import", "cursor", "vscode", "codex", "--project-files", "--yes", "--json"]);
+    insta::assert_snapshot!("import_project_files", story.transcript());
+}
+
+/// An entry with `${workspaceFolder}` starts in a project only, and never in a home.
+#[test]
+fn the_folder_of_the_workspace() {
+    let mut story = Story::new();
+    copy_fixture(&story, "home", "..");
+    story.run(&["import", "vscode", "--yes", "--quiet"]).run(&["list", "--no-check"]).run(&[
+        "--project",
+        "..",
+        "get",
+        "builder",
+    ]);
+    story.write(".git/HEAD", "ref: refs/heads/main\n");
+    story.run(&["list", "--no-check"]);
+    insta::assert_snapshot!("import_workspace_folder", story.transcript());
+}
+
+/// Each project has a process of its own; a folder in no project has none.
+#[test]
+fn the_folder_of_the_workspace_is_each_projects_own() {
+    let story = Story::new();
+    let args = ["-c", "touch \"$0/started\"; exit 1", "${workspaceFolder}"];
+    let settings = serde_json::json!({ "mcpServers": { "s": { "command": "sh", "args": args } } });
+    story.write("../.config/switchboard/settings.json", &settings.to_string());
+    story.write("one/.git/HEAD", "ref: refs/heads/main\n");
+    story.write("two/.mcp.json", "{\"mcpServers\": {}}");
+    for (folder, is_project) in [("one", true), ("two", true), (".", false), ("..", false)] {
+        let output = story.quietly(&["--project", folder, "list", "--json"]);
+        assert_eq!(story.path(folder).join("started").exists(), is_project, "{folder}");
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let reason = "`${workspaceFolder}` needs a project, and this folder is in none";
+        assert_eq!(shown.contains(reason), !is_project, "{shown}");
+    }
 }

@@ -13,9 +13,11 @@ const SKIPPED: &[&str] = &["snapshots", "seeds", "target", "node_modules", "arti
 
 /// Hosts outside of this machine and of the domains that are reserved for examples, each looked at by a person.
 const REVIEWED: &[&str] = &[
-    "json-schema.org", // the dialect that a schema names
-    "www.w3.org",      // the namespace of SVG
-    "mcp.sentry.dev",  // a public server, in an example of `add`
+    "json-schema.org",    // the dialect that a schema names
+    "www.w3.org",         // the namespace of SVG
+    "mcp.sentry.dev",     // a public server, in an example of `add`
+    "github.com",         // the specification of MCP Apps
+    "www.rfc-editor.org", // the definition of JSON Pointer
 ];
 
 fn root() -> PathBuf {

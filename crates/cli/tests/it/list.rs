@@ -13,7 +13,8 @@ const US: &str = env!("CARGO_BIN_EXE_switchboard");
 
 /// Something of every state.
 fn every_state() -> Story {
-    let story = Story::new();
+    let mut story = Story::new();
+    story.put_program_on_path();
     story.write(
         "../.config/switchboard/settings.json",
         "{\"deniedMcpServers\": [\n  {\"serverName\": \"blocked\"}\n]}",
@@ -22,8 +23,8 @@ fn every_state() -> Story {
         ".mcp.json",
         "{\"mcpServers\": {\n  \"asks\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"refused\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"blocked\": {\"command\": \"touch\", \"args\": [\"ran\"]},\n  \"variable\": {\"command\": \"sh\", \"args\": [\"${NOT_SET}\"]},\n  \"typo\": {\"comand\": \"sh\"},\n  \"extra\": {\"command\": \"touch\", \"args\": [\"ran\"], \"colour\": 1}\n}}",
     );
-    story.quietly(&["add", "hello", US, "builtin"]);
-    story.quietly(&["add", "-s", "user", "hello", US, "builtin"]);
+    story.quietly(&["add", "hello", "switchboard", "builtin"]);
+    story.quietly(&["add", "-s", "user", "hello", "switchboard", "builtin"]);
     story.quietly(&["add", "off", "touch", "ran"]);
     story.quietly(&["disable", "off"]);
     story.quietly(&["approve", "variable"]);
@@ -125,7 +126,7 @@ fn a_server_that_wants_credentials() {
     assert!(paths.iter().all(|path| matches!(&**path, "/mcp" | "/ws")), "{paths:?}");
 }
 
-/// The organisation's servers are listed beside one's own, from the last copy when the catalogue is gone.
+/// The organisation's servers are listed beside one's own, from the last copy when the connector catalog is gone.
 #[test]
 fn servers_of_a_catalogue() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -143,7 +144,7 @@ fn servers_of_a_catalogue() {
                 200,
                 format!(r#"{{"mcpServers": {{"wiki": {{"type": "http", "url": "http://{here}/wiki"}}}}}}"#),
             ),
-            // Reached with the catalogue's bearer and a session of this client's own.
+            // Reached with the catalog's bearer and a session of this client's own.
             _ if sent("x-mcp-client-session-id").is_some_and(|id| id.len() == 32) => {
                 Reply::json(200, discovered(&request.body))
             }
@@ -165,7 +166,7 @@ fn servers_of_a_catalogue() {
     insta::assert_snapshot!("list_catalogue", story.transcript());
 }
 
-/// A catalogue that sends its users elsewhere: neither a variable of theirs nor the catalogue's token goes along, but to
+/// A catalog that sends its users elsewhere: neither a variable of theirs nor the catalog's token goes along, but to
 /// the origins that the settings name.
 #[test]
 fn a_catalogue_gets_no_secret_to_another_origin() {
@@ -237,10 +238,11 @@ fn the_environment_of_a_server() {
 #[test]
 fn many_servers_at_once() {
     let mut story = Story::new();
+    story.put_program_on_path();
     story.set("MCP_SERVER_CONNECTION_BATCH_SIZE", "2");
     let mut servers = serde_json::Map::new();
     for number in 0..12 {
-        let entry = serde_json::json!({ "command": US, "args": ["builtin"] });
+        let entry = serde_json::json!({ "command": "switchboard", "args": ["builtin"] });
         servers.insert(format!("s{number:02}"), entry);
     }
     // On lines of their own, so that no place depends on the length of a path.
@@ -284,4 +286,27 @@ fn ctrl_c_leaves_nothing_behind() {
     let status = child.wait().unwrap();
     assert_eq!((status.code(), status.signal()), (Some(130), None));
     wait(&|| processes_naming(&marker.display().to_string()) == 0);
+}
+
+/// Rows of servers with long names, commands and URLs, in the order of the configuration.
+#[test]
+fn rows_fit_a_terminal_of_80_columns() {
+    let mut story = Story::new();
+    let long = "a-server-whose-name-is-long";
+    story.quietly(&["add", "-s", "user", long, "https://example.com/a/very/long/path/to/mcp?x=1"]);
+    let package = "@modelcontextprotocol/server-sequential-thinking";
+    story.quietly(&["add", "zebra", "npx", "-y", package]);
+    story.quietly(&[
+        "add",
+        "apple",
+        "sh",
+        "-c",
+        "echo one; echo two; echo three; echo four; exit 3",
+    ]);
+    story.run(&["list", "--no-check"]).run(&["list", "--no-check", "-v"]);
+    let shown = story.quietly(&["list", "--no-check"]);
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let wide: Vec<_> = shown.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(shown.lines().count() == 3 && wide.is_empty(), "{wide:?}");
+    insta::assert_snapshot!("list_long", story.transcript());
 }

@@ -20,8 +20,11 @@ mod asking;
 mod attached;
 mod call;
 mod change;
+mod company_certificate;
+mod completions;
 mod concurrent;
 mod console;
+mod console_apps;
 mod docs;
 mod doctor;
 mod edit;
@@ -34,13 +37,19 @@ mod hints;
 mod hostile;
 mod import;
 mod install;
+mod kept_catalogs;
 mod links;
 mod list;
 mod load;
 mod looked_after;
 mod low_limits;
 mod managed;
+mod moved_secrets;
+mod npm_clients;
 mod openid;
+mod overview;
+mod own_sign_ins;
+mod packages;
 mod peers;
 mod permissions;
 mod plugin_project;
@@ -50,16 +59,24 @@ mod policy_gate;
 mod principals;
 mod probe;
 mod protected;
+mod reference;
 mod resources;
 mod secrets;
+mod self_uninstall;
+mod served_apps;
+mod setup;
+mod setup_interrupted;
 mod signed_out;
 mod signing_in;
+mod skills;
 mod start_folder;
+mod stored_secrets;
 mod story;
 mod terminal;
 mod tools;
 mod ui;
 mod unwritable;
+mod upgrade;
 mod variables;
 mod xaa;
 
@@ -76,6 +93,8 @@ pub(crate) fn steady(text: &str) -> String {
         let line = replace_number(&line, "\"millis\": ", ",");
         let line = replace_number(&line, "answers in ", " ms");
         let line = replace_number(&line, "\"answerMillis\": ", "");
+        let line = replace_number(&line, "\"listsReadAt\": ", "");
+        let line = replace_moment(&line, "tools known from ");
         let line = replace_number(&line, "process ", " ");
         let line = replace_number(&line, "\"pid\": ", "");
         let line = replace_number(&line, "port ", " is where");
@@ -101,6 +120,13 @@ fn replace_number(line: &str, before: &str, after: &str) -> String {
         return line.into();
     }
     format!("{}N{}", &line[..start], &line[start + digits..])
+}
+
+/// `…before 2026-11-18 07:47Z (2 min ago)…` becomes `…before 2026-01-31 12:00Z (just now)…`.
+fn replace_moment(line: &str, before: &str) -> String {
+    let Some((start, rest)) = line.split_once(before) else { return line.into() };
+    let Some((_, rest)) = rest.split_once(')') else { return line.into() };
+    format!("{start}{before}2026-01-31 12:00Z (just now){rest}")
 }
 
 /// `…before1a2b3c.…` becomes `…beforeX.…`.

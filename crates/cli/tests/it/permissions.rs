@@ -71,3 +71,22 @@ fn an_answer_is_seen_and_taken_back_while_the_hub_runs() {
     client.leave();
     stop(&story.home);
 }
+
+/// A settings file that is not JSON may hold a rule that denies the call: a command that starts then must not call.
+#[test]
+fn nothing_is_called_while_the_rules_cannot_be_read() {
+    let mut story = Story::new();
+    let kiosk = program("kiosk");
+    story.quietly(&["add", "kiosk", "--", kiosk.to_str().unwrap()]);
+    story
+        .write("../.config/switchboard/settings.json", r#"{"permissions":{"deny":["mcp__kiosk"]}"#);
+    story.run(&["call", "kiosk/say", "text=hello"]);
+    story.write("../.config/switchboard/settings.json", r#"{"permissions":{"deny":"mcp__kiosk"}}"#);
+    story.run(&["call", "kiosk/say", "text=hello"]);
+    story.write(
+        "../.config/switchboard/settings.json",
+        r#"{"permissions":{"deny":["mcp__other"]}}"#,
+    );
+    story.run(&["call", "kiosk/say", "text=hello"]);
+    insta::assert_snapshot!("permissions_unclear", story.transcript());
+}

@@ -19,7 +19,7 @@ use crate::guarding::{Serving, token};
 const SECRET: &str = "hush";
 
 /// Every way in, with a version of each era that it takes.
-const FACES: [(&str, Version); 4] = [
+pub(crate) const FACES: [(&str, Version); 4] = [
     ("mcp", Version::LATEST_LEGACY),
     ("mcp", Version::LATEST),
     ("sse", Version::V2024_11_05),
@@ -38,7 +38,7 @@ fn home(entry: &Value) -> Home {
     home
 }
 
-async fn connect(
+pub(crate) async fn connect(
     serving: &Serving,
     (face, version): (&str, Version),
     token: &str,

@@ -84,7 +84,7 @@ fn a_client_of_ours_signs_in_to_a_hub_of_ours() {
     by_hand(&mut story, &["login", "hub", "--no-browser"], &[("code", "c")]);
     story.run(&["list"]).run(&["tools", "hub", "--json"]);
     let transcript = story.transcript();
-    assert!(transcript.contains("! hub  needs authentication"), "{transcript}");
+    assert!(transcript.contains("! hub  sign-in needed"), "{transcript}");
     assert!(transcript.contains("✔ hub  connected"), "{transcript}");
     assert!(transcript.contains("one__"), "{transcript}");
 }

@@ -12,7 +12,7 @@ use crate::signing_in::by_hand;
 
 /// How the server knows its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Era {
+pub(crate) enum Era {
     /// By the token of each request.
     Modern,
     /// By the token of the first request, and by its session from then on.
@@ -21,7 +21,7 @@ enum Era {
 
 /// A server whose tool says under which token it is used. It never stops accepting one: whether a token is used after
 /// a sign-out is the client's affair.
-struct Bank {
+pub(crate) struct Bank {
     era: Era,
     /// How many tokens were given out.
     tokens: AtomicU32,
@@ -30,7 +30,11 @@ struct Bank {
 }
 
 impl Bank {
-    fn answer(&self, request: &Request) -> Reply {
+    pub(crate) fn new(era: Era) -> Self {
+        Self { era, tokens: AtomicU32::new(0), sessions: Mutex::default() }
+    }
+
+    pub(crate) fn answer(&self, request: &Request) -> Reply {
         let base = format!("http://{}", request.header("host").unwrap_or_default());
         let body = match request.path.as_str() {
             "/mcp" => return self.mcp(request),
@@ -110,8 +114,7 @@ struct Scene {
 impl Scene {
     fn new(era: Era) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let bank = Bank { era, tokens: AtomicU32::new(0), sessions: Mutex::default() };
-        let bank = Arc::new(bank);
+        let bank = Arc::new(Bank::new(era));
         let server = runtime.block_on(Scripted::start(move |request| {
             let bank = bank.clone();
             async move { bank.answer(&request) }
@@ -194,4 +197,30 @@ fn every_front_sees_the_change_first() {
     scene.story.quietly(&["logout", "web"]);
     assert_eq!(scene.command_user().0, Some(3));
     stop(&scene.story.home);
+}
+
+/// The catalog of a signed-in person is not shown after a sign-out while no hub ran.
+#[test]
+fn a_sign_out_in_another_process_deletes_the_kept_catalog() {
+    for era in [Era::Modern, Era::Legacy] {
+        let mut scene = Scene::new(era);
+        scene.login();
+        scene.check_signed_in("access-1");
+        let catalogs = || {
+            let folder = scene.story.home.path().join(".local/state/switchboard/catalogs");
+            std::fs::read_dir(folder).map_or(0, Iterator::count)
+        };
+        assert_ne!(catalogs(), 0, "{era:?}");
+        stop(&scene.story.home);
+        scene.story.quietly(&["logout", "web"]);
+        let mut client = Client::spawn(scene.story.command(&["connect"]));
+        let listed = client.ask("tools/list", &json!({})).unwrap();
+        let tools = listed["tools"].as_array().unwrap().iter();
+        let names: Vec<_> = tools.map(|tool| tool["name"].as_str().unwrap()).collect();
+        let theirs: Vec<_> = names.into_iter().filter(|name| name.starts_with("web__")).collect();
+        assert_eq!(theirs, ["web__authenticate"], "{era:?}");
+        assert_eq!(catalogs(), 0, "{era:?}");
+        client.leave();
+        stop(&scene.story.home);
+    }
 }

@@ -1,6 +1,7 @@
 //! Test helper: temporary homes, and sequences of commands with snapshots. Used by most files here.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -36,7 +37,11 @@ impl Home {
         self.shown(&self.command(args).output().unwrap())
     }
 
+    /// What a run shows. Whatever prints `error:` exits with another code than 0.
     pub(crate) fn shown(&self, output: &Output) -> String {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let has_error = errors.lines().any(|line| line.starts_with("error:"));
+        assert!(!has_error || !output.status.success(), "exit 0 after an error: {errors}");
         let text = format!(
             "exit {}\n--- stdout\n{}--- stderr\n{}",
             output.status.code().unwrap_or(-1),
@@ -85,6 +90,15 @@ impl Story {
         self.env.push((name.into(), value.into()));
     }
 
+    /// Puts the program on the `PATH` as `switchboard`: tables cut a command to their width, so its path, which
+    /// differs from checkout to checkout, must not stand in one.
+    pub(crate) fn put_program_on_path(&mut self) {
+        let folder = self.home.path().join("bin");
+        fs::create_dir(&folder).unwrap();
+        symlink(env!("CARGO_BIN_EXE_switchboard"), folder.join("switchboard")).unwrap();
+        self.set("PATH", &format!("{}:/usr/bin:/bin", folder.display()));
+    }
+
     /// Text that differs from run to run, and what stands in its place.
     pub(crate) fn replace(&mut self, text: &str, with: &str) {
         self.replaced.push((text.into(), with.into()));
@@ -105,7 +119,7 @@ impl Story {
     /// Runs a command and writes down everything shown.
     pub(crate) fn run(&mut self, args: &[&str]) -> &mut Self {
         let output = self.quietly(args);
-        let shown = in_order(&self.home.shown(&output));
+        let shown = self.home.shown(&output);
         self.tell(args, &shown)
     }
 
@@ -132,27 +146,15 @@ impl Story {
     }
 }
 
-/// Servers are told about as they answer; the order of those is chance.
-pub(crate) fn in_order(shown: &str) -> String {
-    let is_row = |line: &str| "✔!✘⏸⊘○".chars().any(|symbol| line.starts_with(symbol));
-    let (mut lines, mut rows) = (Vec::new(), Vec::<String>::new());
-    let flush = |rows: &mut Vec<String>, lines: &mut Vec<String>| {
-        rows.sort_by_key(|row| row.chars().skip(2).collect::<String>());
-        lines.append(rows);
-    };
-    for line in shown.lines() {
-        match rows.last_mut() {
-            _ if is_row(line) => rows.push(line.to_owned()),
-            Some(row) if line.starts_with("    ") => {
-                row.push('\n');
-                row.push_str(line);
-            }
-            _ => {
-                flush(&mut rows, &mut lines);
-                lines.push(line.to_owned());
-            }
+/// Cargo, without the variables that it sets for a test: they would make build scripts run again, and rebuild all
+/// crates above them.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let name = name.into_string().unwrap_or_default();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|of| name.starts_with(of)) {
+            command.env_remove(name);
         }
     }
-    flush(&mut rows, &mut lines);
-    lines.join("\n") + "\n"
+    command
 }

@@ -4,7 +4,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::Command;
 
-use crate::{Story, story::in_order};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+use crate::Story;
+
+/// The key that ends the input of a terminal.
+pub(crate) const CTRL_D: &str = "\u{4}";
 
 /// A terminal with somebody at it.
 pub(crate) struct Terminal;
@@ -14,6 +19,10 @@ impl Terminal {
     pub(crate) fn run(mut command: Command, answers: &[(&str, &str)]) -> String {
         let pty = nix::pty::openpty(None, None).unwrap();
         silence(&pty.slave);
+        // A hub that the command starts would keep the terminal open.
+        for side in [&pty.master, &pty.slave] {
+            fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
+        }
         let (mut near, far) = (File::from(pty.master), File::from(pty.slave));
         command
             .env("TERM", "xterm")
@@ -43,9 +52,12 @@ impl Terminal {
 }
 
 /// Whether a question stands there to its end, so that the answer comes after it.
+///
+/// A question ends with its choices in brackets, a sentence with its line.
 fn is_asked(seen: &str, (question, answer): &(&str, &str)) -> bool {
+    let end = if question.ends_with('.') { "\n" } else { "] " };
     let after = seen.split_once(question).map(|(_, after)| after);
-    after.is_some_and(|after| answer.is_empty() || after.contains("] "))
+    after.is_some_and(|after| answer.is_empty() || after.contains(end))
 }
 
 /// What is typed is written down by the test; an echo could come in between.
@@ -124,14 +136,39 @@ fn importing_is_asked_about() {
     insta::assert_snapshot!("import_asked", story.transcript());
 }
 
+/// A value that looks like a secret goes to the store if the person at the terminal agrees.
+#[test]
+fn storing_a_secret_is_offered() {
+    let story = Story::new();
+    let question = "looks secret. Store it sealed, outside the file?";
+    let file = story.home.path().join(".config/switchboard/settings.json");
+    for (name, answer, is_stored) in [("a", "n\n", false), ("b", "\n", true)] {
+        let token = format!("{}_TOKEN=MARKER-s3cret-{name}", name.to_uppercase());
+        let header = format!("X-Token: MARKER-s3cret-{name}");
+        let url = format!("https://{name}.example/mcp");
+        for (kind, args) in [
+            ("env", &["add", "-s", "user", "-e", &token, name, "sh"][..]),
+            ("web", &["add", "-s", "user", &format!("{name}-web"), &url, "-H", &header]),
+        ] {
+            let shown = Terminal::run(story.command(args), &[(question, answer)]);
+            assert!(shown.starts_with("exit 0"), "{kind}: {shown}");
+            assert_eq!(shown.contains("as the secret"), is_stored, "{kind}: {shown}");
+        }
+    }
+    let text = std::fs::read_to_string(file).unwrap();
+    assert_eq!(text.matches("MARKER-s3cret-a").count(), 2, "{text}");
+    assert!(!text.contains("MARKER-s3cret-b") && text.contains("${secret:B_TOKEN}"), "{text}");
+}
+
 /// A line for each server that is waited for, and none of them left at the end.
 #[test]
 fn waiting_is_shown_and_cleared() {
     let mut story = Story::new();
-    story.quietly(&["add", "hello", env!("CARGO_BIN_EXE_switchboard"), "builtin"]);
+    story.put_program_on_path();
+    story.quietly(&["add", "hello", "switchboard", "builtin"]);
     story.quietly(&["add", "gone", "no-such-command"]);
     let pty = Terminal::run(story.command(&["list"]), &[("… hello  connecting", "")]);
-    let shown = story.home.filtered(&in_order(&pty));
+    let shown = story.home.filtered(&pty);
     story.tell(&["list"], &shown);
     insta::assert_snapshot!("list_watched", story.transcript());
 }

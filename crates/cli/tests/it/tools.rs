@@ -49,6 +49,31 @@ fn who_is_not_there() {
     assert!(!story.path("ran").exists());
 }
 
+/// A tool for apps only is not listed. It is shown and called by its name.
+#[test]
+fn a_tool_for_apps() {
+    let story = Story::new();
+    let program = switchboard_testkit::programs::program("kiosk");
+    story.quietly(&["add", "kiosk", "--", program.to_str().unwrap(), "--app"]);
+    let said = |arguments: &[&str]| {
+        let ended = story.quietly(arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&ended.stdout), text(&ended.stderr))
+    };
+    let note = "Not listed: 1 tool for apps only, not for models. `switchboard tools mcp__kiosk__restock` shows one.";
+    let (listed, told) = said(&["tools"]);
+    assert!(listed.contains("mcp__kiosk__say") && !listed.contains("restock"), "{listed}");
+    assert!(told.contains(note), "{told}");
+    let (found, _) = said(&["tools", "--search", "restock", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["appTools"], serde_json::json!(["mcp__kiosk__restock"]));
+    assert!(!found["tools"].to_string().contains("restock"), "{found}");
+    let (shown, _) = said(&["tools", "mcp__kiosk__restock"]);
+    assert!(shown.contains("mcp__kiosk__restock"), "{shown}");
+    let (called, _) = said(&["call", "mcp__kiosk__restock"]);
+    assert_eq!(called, "restocked\n");
+}
+
 /// With nothing configured there is the built-in server to try.
 #[test]
 fn nothing_is_configured() {

@@ -65,6 +65,16 @@ impl Screen {
         self.tmux(&["send-keys", "-l", text]);
     }
 
+    fn resize(&self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
+    /// The texts that programs have copied.
+    fn buffers(&self) -> String {
+        self.tmux(&["list-buffers", "-F", "#{buffer_sample}"])
+    }
+
     /// Looks until it is there.
     fn shows(&self, text: &str) -> String {
         let mut seen = String::new();
@@ -122,8 +132,9 @@ fn a_person_works_at_a_terminal() {
     screen.press("Enter");
     screen.shows("Memory");
     screen.press("Escape");
+    screen.shows("n new");
     // A tool is found while it is typed, called, and watched.
-    screen.press("2 f");
+    screen.press("2 /");
     screen.types("count");
     screen.shows("find (1 of ");
     screen.press("Enter Enter");
@@ -134,7 +145,7 @@ fn a_person_works_at_a_terminal() {
     screen.press("Escape");
     screen.shows("Enter call");
     // A prompt and a resource, from the command line.
-    screen.types("/mcp__kiosk__letter Ada");
+    screen.types(":mcp__kiosk__letter Ada");
     screen.press("Enter");
     screen.shows("Write to Ada.");
     screen.press("Escape");
@@ -168,7 +179,7 @@ fn a_person_works_at_a_terminal() {
     screen.press("6");
     screen.shows("mcp__kiosk__register");
     client.leave();
-    screen.press("f");
+    screen.press("/");
     screen.types("count");
     screen.shows("find (1 of ");
     screen.press("Enter Enter");
@@ -177,26 +188,27 @@ fn a_person_works_at_a_terminal() {
     screen.shows("counted to 3");
     screen.press("r");
     screen.shows("[ Call ]");
-    screen.press("Enter");
+    screen.press("C-s");
     screen.shows("✔ done in");
     // Two of them at once would be one: terminals mark other keys with it.
     screen.press("Escape");
-    screen.shows("r repeat  Esc");
+    screen.shows("J JSON  Esc close");
     screen.press("Escape");
-    screen.shows("r repeat  ?");
+    screen.shows("/ find");
     // Servers are switched off and on, here and in the file.
-    screen.types("/mcp disable kiosk");
+    screen.types(":mcp disable kiosk");
     screen.press("Enter");
     screen.state("kiosk", "⊘ disabled");
-    screen.types("/mcp enable all");
+    screen.types(":mcp enable all");
     screen.press("Enter");
-    screen.state("kiosk", "✔ connected");
+    screen.state("kiosk", "✔ idle");
     // The hub goes, and comes back.
     assert!(stop(&screen.story.home).is_some());
     screen.shows("✘ no hub");
+    screen.state("kiosk", "? unknown");
     screen.press("S");
     screen.shows("✔ hub");
-    screen.state("kiosk", "✔ connected");
+    screen.state("kiosk", "✔ idle");
     // It goes to the background and comes back, and leaves the terminal as it was.
     screen.press("C-z");
     screen.shows("Stopped");
@@ -211,6 +223,31 @@ fn a_person_works_at_a_terminal() {
     screen.types("stty -a | tr -s ' ' '\\n' | grep -cx -e icanon -e echo");
     screen.press("Enter");
     screen.shows("\n2\n");
+}
+
+#[test]
+fn the_terminal_gets_copies_and_another_size() {
+    let screen = Screen::new(kiosk());
+    screen.state("kiosk", "✔ connected");
+    // Its command is copied to the clipboard of the terminal.
+    screen.tmux(&["set-option", "-g", "set-clipboard", "on"]);
+    screen.press("y");
+    screen.shows("✔ copied ");
+    let copied = program("kiosk").display().to_string();
+    let is_copied = |_| screen.buffers().contains(&copied);
+    assert!((0..LOOKS).any(is_copied), "{}", screen.buffers());
+    // The screen follows the size of the terminal.
+    screen.resize(200, 50);
+    screen.shows("COMMAND OR URL");
+    screen.resize(120, 40);
+    screen.hides("COMMAND OR URL");
+    screen.shows("│ Command ");
+    screen.resize(60, 20);
+    screen.shows("this needs 80×24");
+    screen.resize(80, 24);
+    screen.shows("1 Servers");
+    screen.press("q");
+    screen.shows("ended with 0");
 }
 
 #[test]
@@ -232,7 +269,7 @@ fn a_server_is_added_reviewed_and_removed() {
     screen.types("stand");
     screen.press("C-s");
     screen.state("stand", "✔ connected");
-    screen.press("f");
+    screen.press("/");
     screen.types("stand");
     screen.press("Enter l");
     screen.shows("the kiosk is open");
@@ -243,13 +280,13 @@ fn a_server_is_added_reviewed_and_removed() {
     screen.press("Down End");
     screen.types("oops");
     screen.press("C-s");
-    screen.shows("that is no JSON");
+    screen.shows("not valid JSON");
     screen.press("Escape");
     screen.shows("x remove");
     screen.press("x");
-    screen.shows("is taken out of");
+    screen.shows("This removes the entry of");
     screen.press("y");
-    screen.shows("Nothing fits");
+    screen.shows("No match");
     // A signal ends it as politely as a key does.
     let shell = screen.tmux(&["display-message", "-p", "#{pane_pid}"]);
     let child = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.trim()));
@@ -269,19 +306,58 @@ fn a_person_signs_in_from_a_terminal() {
     story.set("SWITCHBOARD_PEERS", peers().to_str().unwrap());
     story.quietly(&["add", "web", provider.url()]);
     let screen = Screen::new(story);
-    screen.state("web", "! needs sign-in");
+    screen.state("web", "! sign-in needed");
     screen.shows("i sign in");
     screen.press("i");
-    screen.shows("You sign in at a page of");
+    screen.shows("Sign in on a page of this host");
     screen.press("o");
-    screen.shows("Signed in, and connected");
+    screen.shows("Signed in and connected");
     screen.press("Escape");
     screen.state("web", "✔ connected");
     screen.press("o");
     screen.shows("signed out of web");
-    screen.state("web", "! needs sign-in");
+    screen.state("web", "! sign-in needed");
     screen.press("q");
     screen.shows("ended with 0");
+}
+
+/// The counts of the hub: live, as a table, and as JSON.
+#[test]
+fn top_shows_what_was_called() {
+    let screen = Screen::new(kiosk());
+    screen.press("q");
+    screen.shows("ended with 0");
+    let program = env!("CARGO_BIN_EXE_switchboard");
+    screen.types(&format!("clear; {program} top; echo top ended with $?"));
+    screen.press("Enter");
+    screen.shows("SERVER, TOOL");
+    let mut client = Client::spawn(screen.story.command(&["connect"]));
+    let arguments = json!({ "name": "kiosk__count", "arguments": { "to": 2 } });
+    let count = client.send("tools/call", &arguments);
+    client.hear(count).unwrap();
+    let seen = screen.shows("mcp__kiosk__count");
+    assert!(seen.contains("1 call, 0 errors"), "{seen}");
+    screen.press("t");
+    screen.hides("mcp__kiosk__count");
+    let table = screen.story.home.run(&["top", "--once"]);
+    let row = table.lines().find(|line| line.contains("mcp__kiosk__count"));
+    let columns: Vec<_> = row.unwrap_or(&table).split_whitespace().collect();
+    assert_eq!((columns[2], columns[3]), ("1", "0"), "{table}");
+    let output = screen.story.command(&["top", "--json"]).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["total"]["calls"], 1, "{told}");
+    assert_eq!(told["servers"][0]["name"], "kiosk");
+    assert_eq!(told["tools"][0]["errors"], 0);
+    assert!(told["tools"][0]["latency"]["p99Micros"].as_u64() > Some(0), "{told}");
+    client.leave();
+    // The hub ends while it is shown.
+    assert!(stop(&screen.story.home).is_some());
+    screen.shows("✘ no hub runs; retrying");
+    screen.press("q");
+    screen.shows("top ended with 0");
+    let told = screen.story.command(&["top", "--json"]).output().unwrap().stdout;
+    let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+    assert_eq!(told, json!({ "running": false }));
 }
 
 #[test]

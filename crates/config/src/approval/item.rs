@@ -2,6 +2,7 @@
 //!
 //! Used by `load`, which creates them, by `approval::store` and by the commands `approve` and `reject`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use crate::secret::secret_names;
 use crate::source::SourceLocation;
 
 /// The kind of an item.
@@ -86,6 +88,14 @@ impl ApprovalItem {
     /// The folder of the item's file.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The secrets that the item gets once it is approved.
+    pub fn secrets(&self) -> BTreeSet<String> {
+        match self.kind {
+            ApprovalItemKind::Server | ApprovalItemKind::Agent => secret_names(&self.content),
+            _ => BTreeSet::new(),
+        }
     }
 
     pub(crate) fn folder_key(&self) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Used by `resolve` (read) and `workspace` (write). It does not ask a person; the fronts do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,10 @@ struct ApprovalRecord {
     /// The rule for start folders at that time; absent in records of the first rule.
     #[serde(default)]
     start_rule: StartRule,
+    /// The secrets that the content named when it was approved; absent in records of before there were
+    /// secrets, when such a reference was plain text.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    secrets: BTreeSet<String>,
 }
 
 /// In which folder a command starts.
@@ -73,9 +77,13 @@ impl Approvals {
     /// The decision on `item`.
     pub fn verdict(&self, item: &ApprovalItem) -> ItemVerdict {
         let records = self.folders.get(&item.folder_key());
-        match records.and_then(|records| records.get(&item.hash())).map(|record| record.decision) {
-            Some(RecordedDecision::Approved) => ItemVerdict::Approved,
-            Some(RecordedDecision::Rejected) => ItemVerdict::Rejected,
+        let record = records.and_then(|records| records.get(&item.hash()));
+        match record.map(|record| (record.decision, &record.secrets)) {
+            Some((RecordedDecision::Approved, secrets)) if !item.secrets().is_subset(secrets) => {
+                ItemVerdict::Unknown { changes: None }
+            }
+            Some((RecordedDecision::Approved, _)) => ItemVerdict::Approved,
+            Some((RecordedDecision::Rejected, _)) => ItemVerdict::Rejected,
             None => ItemVerdict::Unknown { changes: self.changes_since(item) },
         }
     }
@@ -91,6 +99,13 @@ impl Approvals {
     /// Whether a person approved exactly this item.
     pub fn is_approved(&self, item: &ApprovalItem) -> bool {
         self.verdict(item) == ItemVerdict::Approved
+    }
+
+    /// The secrets that approved items of all folders name.
+    pub(crate) fn approved_secrets(&self) -> impl Iterator<Item = String> {
+        let records = self.folders.values().flat_map(BTreeMap::values);
+        let approved = records.filter(|record| record.decision == RecordedDecision::Approved);
+        approved.flat_map(|record| record.secrets.iter().cloned())
     }
 
     fn changes_since(&self, item: &ApprovalItem) -> Option<Vec<ApprovalChange>> {
@@ -113,6 +128,7 @@ impl Approvals {
                 content: item.content.clone(),
                 decided: now,
                 start_rule: StartRule::OwnFolder,
+                secrets: item.secrets(),
             };
             self.folders.entry(item.folder_key()).or_default().insert(item.hash(), record);
         }

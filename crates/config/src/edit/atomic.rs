@@ -42,12 +42,7 @@ pub(crate) fn update_file(
     mut change: impl FnMut(&str) -> Result<String, Error>,
 ) -> Result<(), Error> {
     let target = follow_links(path)?;
-    let lock = EditLock::acquire(&target, state_dir)?;
-    let prefix = staged_prefix(&lock, state_dir);
-    if let Some(folder) = target.parent() {
-        // Under the lock no other process stages a file of this prefix.
-        remove_leftovers(folder, &prefix, Duration::ZERO);
-    }
+    let (_lock, prefix) = lock_and_clean(&target, state_dir)?;
     for _ in 0..MAX_WRITE_ATTEMPTS {
         let before = read(&target)?;
         let after = change(before.as_deref().unwrap_or_default())?;
@@ -66,6 +61,28 @@ pub(crate) fn update_file(
         }
     }
     Err(Error::Contended { path: target })
+}
+
+/// Removes what an edit of the file at `path` left beside it when its process was killed.
+pub(crate) fn remove_staged_files(path: &Path, state_dir: &Path) -> Result<(), Error> {
+    lock_and_clean(&follow_links(path)?, state_dir).map(drop)
+}
+
+/// Removes the file at `path` if `is_removable` says so of its text; one that is missing counts as removed.
+pub(crate) fn remove_file_if(
+    path: &Path,
+    state_dir: &Path,
+    is_removable: impl FnOnce(&str) -> bool,
+) -> Result<(), Error> {
+    let target = follow_links(path)?;
+    let _locked = lock_and_clean(&target, state_dir)?;
+    match read(&target)? {
+        None => Ok(()),
+        Some(text) if is_removable(&text) => {
+            fs::remove_file(&target).map_err(|source| Error::Write { path: target, source })
+        }
+        Some(_) => Err(Error::Contended { path: target }),
+    }
 }
 
 /// The file that a path leads to, which may not exist yet.
@@ -95,6 +112,17 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::Read { path: path.to_owned(), source }),
     }
+}
+
+/// Locks a file, and removes the temporary files that killed processes left beside it. Returns the prefix of such files.
+fn lock_and_clean(target: &Path, state_dir: &Path) -> Result<(EditLock, OsString), Error> {
+    let lock = EditLock::acquire(target, state_dir)?;
+    let prefix = staged_prefix(&lock, state_dir);
+    if let Some(folder) = target.parent() {
+        // Under the lock no other process stages a file of this prefix.
+        remove_leftovers(folder, &prefix, Duration::ZERO);
+    }
+    Ok((lock, prefix))
 }
 
 /// The prefix of temporary files for the locked file. A program that keeps locks in another folder uses

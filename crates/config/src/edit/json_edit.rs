@@ -27,12 +27,17 @@ pub enum EditError {
         /// The mistake there.
         why: String,
     },
-    /// A value on the path is not an object.
-    #[error("`{0}` is not an object")]
+    /// A value on the path is not an object; the path is empty where that is the whole file.
+    #[error("{} is not an object", describe_path(.0))]
     NotAnObject(String),
     /// The member is not a list.
     #[error("`{0}` is not a list")]
     NotAList(String),
+}
+
+/// The path of a value, for people.
+fn describe_path(path: &str) -> String {
+    if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") }
 }
 
 /// Returns the value at `path`, if there is one.
@@ -63,14 +68,15 @@ pub fn remove_member(text: &str, path: &[&str]) -> Result<String, EditError> {
 }
 
 /// Appends `item` to the list at `path` unless the list contains it; creates a missing list.
-pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
+pub fn add_to_list(text: &str, path: &[&str], item: impl Into<Value>) -> Result<String, EditError> {
+    let item = item.into();
     let document = JsonDocument::parse(text)?;
     match document.find(path) {
-        None => set_member(text, path, &Value::Array(vec![item.into()])),
-        Some(ast::Value::Array(list)) if position(list, item).is_some() => Ok(text.to_owned()),
+        None => set_member(text, path, &Value::Array(vec![item])),
+        Some(ast::Value::Array(list)) if position(list, &item).is_some() => Ok(text.to_owned()),
         Some(ast::Value::Array(list)) => {
             let (mark, text) = split_mark(text);
-            let item = Value::from(item).to_string();
+            let item = item.to_string();
             let splices = elements(list).append(text, &TextLayout::detect(text), |_| item.clone());
             Ok(format!("{mark}{}", apply_splices(text, splices)))
         }
@@ -79,13 +85,18 @@ pub fn add_to_list(text: &str, path: &[&str], item: &str) -> Result<String, Edit
 }
 
 /// Removes `item` from the list at `path`; an empty list stays.
-pub fn remove_from_list(text: &str, path: &[&str], item: &str) -> Result<String, EditError> {
+pub fn remove_from_list(
+    text: &str,
+    path: &[&str],
+    item: impl Into<Value>,
+) -> Result<String, EditError> {
+    let item = item.into();
     let (mark, rest) = split_mark(text);
     let mut rest = rest.to_owned();
     loop {
         let splices = match JsonDocument::parse(&rest)?.find(path) {
             Some(ast::Value::Array(list)) => {
-                position(list, item).map(|index| elements(list).remove(&rest, index))
+                position(list, &item).map(|index| elements(list).remove(&rest, index))
             }
             _ => None,
         };
@@ -202,10 +213,8 @@ fn range(node: &impl Ranged) -> Range<usize> {
     node.start()..node.end()
 }
 
-fn position(list: &ast::Array<'_>, item: &str) -> Option<usize> {
-    list.elements
-        .iter()
-        .position(|element| element.as_string_lit().is_some_and(|literal| literal.value == item))
+fn position(list: &ast::Array<'_>, item: &Value) -> Option<usize> {
+    list.elements.iter().position(|element| json(element) == *item)
 }
 
 fn json(value: &ast::Value<'_>) -> Value {

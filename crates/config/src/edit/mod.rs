@@ -1,6 +1,6 @@
 //! Edits of files that people and other programs write too.
 //!
-//! Used by `workspace`, `install`, `approval` and `gateway::tokens`. An edit is a few splices into the text,
+//! Used by `workspace`, `install`, `setup`, `approval` and `gateway::tokens`. An edit is a few splices into the text,
 //! so every byte outside them stays. The file is then replaced as a whole: under a lock, through a temporary
 //! file that is synced first, keeping its mode, following links.
 
@@ -11,7 +11,9 @@ mod lock;
 mod splice;
 mod state_file;
 
-pub(crate) use atomic::{FilePrivacy, follow_links, update_file};
+pub(crate) use atomic::{
+    FilePrivacy, follow_links, remove_file_if, remove_staged_files, update_file,
+};
 pub use json_edit::{
     EditError, add_to_list, get_member, remove_from_list, remove_member, set_member,
 };

@@ -3,16 +3,20 @@
 //! Used by `resolve`, `import` and every crate that connects to servers. An [`Entry`] is decoded from an
 //! *expanded* tree; for showing, the template stays a tree.
 
+mod credential;
 mod parse;
 mod schema;
 mod signature;
 mod types;
 
+pub use credential::EntryCredential;
 pub(crate) use parse::{
-    Completeness, decode_callback_port, decode_entry, decode_questions, decode_scopes, decode_tools,
+    Completeness, decode_callback_port, decode_entry, decode_questions, decode_scopes,
+    decode_start, decode_tools,
 };
 pub use signature::ServerSignature;
+pub(crate) use signature::canonical_url;
 pub use types::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, Stdio, Tls, ToolFilter, Transport,
+    Remote, Share, SignInOwner, StartPolicy, Stdio, Tls, ToolFilter, Transport,
 };

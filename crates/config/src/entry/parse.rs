@@ -7,7 +7,7 @@ use url::Url;
 
 use super::types::{
     ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, Stdio, Tls, ToolFilter, Transport,
+    Remote, Share, SignInOwner, StartPolicy, Stdio, Tls, ToolFilter, Transport,
 };
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::redact::redact_text;
@@ -57,8 +57,10 @@ fn common(fields: &mut ObjectFields<'_>, transport: Transport) -> Entry {
         tools: fields.nested("tools", decode_tools).unwrap_or_default(),
         share: share(fields),
         share_principals: fields.flag("sharePrincipals").is_some_and(|flag| flag.value),
+        sign_in: sign_in(fields),
         era: era(fields),
         questions: fields.nested("questions", decode_questions),
+        start: decode_start(fields),
     }
 }
 
@@ -118,7 +120,7 @@ fn implied_type(
         }
         (false, None) => {
             let message = format!("server `{name}` has neither `command` nor `url`");
-            fields.reject(ConfigProblemKind::MissingMember, message, &node.at);
+            fields.reject_missing(message, &["command", "url"], &node.at);
             None
         }
     }
@@ -359,6 +361,36 @@ pub(crate) fn decode_questions(fields: &mut ObjectFields<'_>) -> QuestionSetting
         }
     };
     QuestionSettings { elicitation }
+}
+
+/// Decodes `start`, of an entry or of a settings file.
+pub(crate) fn decode_start(fields: &mut ObjectFields<'_>) -> Option<StartPolicy> {
+    let word = fields.text("start")?;
+    match word.value.as_str() {
+        "lazy" => Some(StartPolicy::Lazy),
+        "eager" => Some(StartPolicy::Eager),
+        other => {
+            let what = fields.what();
+            let message = format!("`start` of {what} is `lazy` or `eager`, not `{other}`");
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
+            None
+        }
+    }
+}
+
+fn sign_in(fields: &mut ObjectFields<'_>) -> SignInOwner {
+    let Some(word) = fields.text("signIn") else {
+        return SignInOwner::Own;
+    };
+    match word.value.as_str() {
+        "own" => SignInOwner::Own,
+        "shared" => SignInOwner::Shared,
+        other => {
+            let message = format!("`signIn` of {} cannot be `{other}`", fields.what());
+            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
+            SignInOwner::Own
+        }
+    }
 }
 
 fn share(fields: &mut ObjectFields<'_>) -> Share {

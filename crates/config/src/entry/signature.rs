@@ -1,6 +1,7 @@
 //! Signatures of entries: equal for two entries that describe one server.
 //!
-//! Used by `resolve::servers`, `import::plan` and the supervisor in `core` to find duplicates.
+//! Used by `resolve::servers` and the supervisor in `core` to find duplicates. An import compares more than the
+//! server (`import::identity`).
 
 use std::fmt;
 
@@ -31,7 +32,7 @@ impl ServerSignature {
                 hasher.update(part.len().to_le_bytes());
                 hasher.update(part);
             }),
-            transport => hasher.update(canonical(transport.url().unwrap_or_default())),
+            transport => hasher.update(canonical_url(transport.url().unwrap_or_default())),
         }
         Self(hex(&hasher.finalize()))
     }
@@ -45,7 +46,7 @@ fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
 }
 
 /// Normalizes a URL: case of the host, default ports and dots in the path do not matter.
-fn canonical(url: &str) -> String {
+pub(crate) fn canonical_url(url: &str) -> String {
     let Ok(mut parsed) = Url::parse(url) else {
         return url.to_owned();
     };

@@ -42,6 +42,11 @@ pub struct Entry {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub share_principals: bool,
+    /// Whose sign-in, headers and variables principals of `serve` reach it with: their own, or those of the person who runs
+    /// the hub, lent to everybody; user and managed scope only.
+    #[serde(skip_serializing_if = "SignInOwner::is_own")]
+    #[schemars(default)]
+    pub sign_in: SignInOwner,
     /// The era that is spoken with it: only `modern`, or only `legacy`. Absent: whichever it has, for each client its own
     /// where the server has both.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,6 +54,9 @@ pub struct Entry {
     /// Who answers its questions where the client cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionSettings>,
+    /// When a server with known lists is started: with the first call that needs it, or at once and for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartPolicy>,
 }
 
 /// How a server is reached.
@@ -165,7 +173,7 @@ pub struct OAuth {
     /// The client's id, where it was registered by hand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// Its secret, as a reference to a variable.
+    /// Its secret, as a reference: `${secret:NAME}` or `${VARIABLE}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
     /// A document that describes the client, in place of registration.
@@ -250,6 +258,28 @@ pub enum Share {
     Never,
 }
 
+/// Whose sign-in, headers and variables a server is reached with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SignInOwner {
+    /// Every principal signs in for itself, and what the entry holds serves the person who runs the hub alone.
+    #[default]
+    Own,
+    /// All principals use those of the person who runs the hub.
+    Shared,
+}
+
+/// When a server with known lists is started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StartPolicy {
+    /// With the first call that needs it; it stops when it is idle.
+    #[default]
+    Lazy,
+    /// At once; it is never stopped for being idle.
+    Eager,
+}
+
 /// An era of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -292,8 +322,10 @@ impl Entry {
             tools: ToolFilter::default(),
             share: Share::Auto,
             share_principals: false,
+            sign_in: SignInOwner::Own,
             era: None,
             questions: None,
+            start: None,
         }
     }
 
@@ -354,6 +386,13 @@ impl ToolFilter {
         let matches =
             |globs: &[String]| globs.iter().any(|glob| crate::policy::glob_matches(glob, tool));
         !matches(&self.deny) && self.allow.as_deref().is_none_or(matches)
+    }
+}
+
+impl SignInOwner {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+    fn is_own(&self) -> bool {
+        *self == Self::Own
     }
 }
 

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::host_context::HostContext;
 
 /// A client application with readable configuration files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are the clients' own")]
 pub enum ClientApp {
     ClaudeCode,
@@ -22,6 +22,15 @@ pub enum ClientApp {
     Zed,
     Continue,
     Goose,
+}
+
+/// Whose files of a client are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientFileOwner {
+    /// The user's own.
+    User,
+    /// Those in the project, whose authors may be others.
+    Project,
 }
 
 /// A text that names no known client.
@@ -62,7 +71,7 @@ impl ClientApp {
         }
     }
 
-    /// The user's files of this client, on all platforms; some may not exist.
+    /// The user's files of this client, on all platforms; some may not exist. A folder stands for the files in it.
     pub fn user_files(self, surroundings: &HostContext) -> Vec<PathBuf> {
         let home = &surroundings.home;
         let folder = |name: &str| {
@@ -98,7 +107,8 @@ impl ClientApp {
                 files
             }
             Self::Continue => {
-                vec![home.join(".continue/config.yaml"), home.join(".continue/config.json")]
+                let files = ["config.yaml", "config.json", "mcpServers"];
+                files.map(|file| home.join(".continue").join(file)).to_vec()
             }
             Self::Goose => {
                 let mut files = vec![config.join("goose/config.yaml")];
@@ -108,7 +118,13 @@ impl ClientApp {
         }
     }
 
-    /// The files of this client in a project.
+    /// The file in which the client notes which servers are switched off, if that is one of its own.
+    pub(crate) fn switch_file(self, surroundings: &HostContext) -> Option<PathBuf> {
+        let file = surroundings.home.join(".gemini/mcp-server-enablement.json");
+        (self == Self::Gemini).then_some(file)
+    }
+
+    /// The files of this client in a project. A folder stands for the files in it.
     pub fn project_files(self, root: &Path) -> Vec<PathBuf> {
         let file = match self {
             Self::ClaudeCode => ".mcp.json",
@@ -117,7 +133,9 @@ impl ClientApp {
             Self::Codex => ".codex/config.toml",
             Self::Gemini => ".gemini/settings.json",
             Self::Zed => ".zed/settings.json",
-            Self::ClaudeDesktop | Self::Windsurf | Self::Continue | Self::Goose => {
+            Self::Windsurf => ".windsurf/mcp_config.json",
+            Self::Continue => ".continue/mcpServers",
+            Self::ClaudeDesktop | Self::Goose => {
                 return Vec::new();
             }
         };

@@ -2,20 +2,25 @@
 //!
 //! Used by `import`.
 
-use super::ClientServers;
 use super::entry_builder::{EntryBuilder, read_each};
 use super::reference_syntax::ReferenceSyntax;
+use super::{ClientApp, ClientServers};
 use crate::source::ConfigNode;
 
-pub(super) fn servers(node: &ConfigNode) -> ClientServers {
-    read_each(node.get("mcpServers"), |_, theirs, _| {
-        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Editor);
-        if theirs.get("url").is_some() && theirs.get("type").is_none() {
+/// The members of `auth`, and what they are called here.
+const AUTH_MEMBERS: [(&str, &str); 3] =
+    [("CLIENT_ID", "clientId"), ("CLIENT_SECRET", "clientSecret"), ("scopes", "scopes")];
+
+pub(super) fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
+    read_each(client, node.get("mcpServers"), |_, theirs, _| {
+        let mut entry = EntryBuilder::new(theirs, ReferenceSyntax::Editor);
+        if entry.has("url") && !entry.has("type") {
             entry.set("type", "http");
         }
         entry.copy_members(&[
             "type", "command", "args", "env", "cwd", "envFile", "url", "headers", "disabled",
         ]);
+        entry.copy_nested("auth", "oauth", &AUTH_MEMBERS).pass_over(&["description"]);
         Some(entry.finish())
     })
 }

@@ -1,14 +1,16 @@
 //! Translation of other clients' variable references into `${VAR}`.
 //!
-//! Used by the readers in `import`.
+//! Used by the readers in `import`. It does not look up variables (`expand`).
 
-use serde_json::{Map, Value};
+use crate::expand::{PROJECT_ROOT_VARIABLE, TemplatePiece, split_template};
 
 /// The reference syntax of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReferenceSyntax {
     /// Our own syntax.
-    Nothing,
+    Ours,
+    /// None: the client passes every text as it stands.
+    Literal,
     /// `${env:NAME}`, `${input:id}`, `${userHome}`, `${workspaceFolder}`.
     Editor,
     /// `$NAME` and `${NAME}`.
@@ -18,25 +20,31 @@ pub(super) enum ReferenceSyntax {
 }
 
 impl ReferenceSyntax {
-    /// Translates every string of a value.
-    pub(super) fn value(self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => self.text(text).into(),
-            Value::Array(elements) => elements.iter().map(|element| self.value(element)).collect(),
-            Value::Object(members) => {
-                let member = |(key, value): (&String, &Value)| (key.clone(), self.value(value));
-                members.iter().map(member).collect::<Map<_, _>>().into()
-            }
-            other => other.clone(),
-        }
-    }
-
+    /// Translates a text.
     pub(super) fn text(self, text: &str) -> String {
         match self {
-            Self::Nothing => text.to_owned(),
+            Self::Ours | Self::Literal => text.to_owned(),
             Self::Editor => editor(text),
             Self::Shell => shell(text),
             Self::Secrets => secrets(text),
+        }
+    }
+
+    /// Why the translated text would not mean here what it means to the client.
+    pub(super) fn misread(self, text: &str) -> Option<String> {
+        match self {
+            Self::Literal => split_template(text).into_iter().find_map(|piece| {
+                let TemplatePiece::Reference { written, .. } = piece else { return None };
+                Some(format!(
+                    "`{written}` is plain text for the client, and is replaced by a variable here"
+                ))
+            }),
+            Self::Editor => split_template(&editor(text)).into_iter().find_map(|piece| {
+                let TemplatePiece::Literal(literal) = piece else { return None };
+                let foreign = foreign_reference(literal)?;
+                Some(format!("`{foreign}` is not replaced here"))
+            }),
+            Self::Ours | Self::Shell | Self::Secrets => None,
         }
     }
 }
@@ -48,14 +56,21 @@ pub(super) fn input_variable(id: &str) -> String {
         .collect()
 }
 
+/// The first reference in a text that is not of our syntax.
+fn foreign_reference(text: &str) -> Option<&str> {
+    let start = text.find("${")?;
+    let length = text[start..].find('}')?;
+    Some(&text[start..=start + length])
+}
+
 fn editor(text: &str) -> String {
     replace_between(text, "${", "}", |body| {
         Some(match body.split_once(':') {
             Some(("env", name)) => format!("${{{name}}}"),
             Some(("input", id)) => format!("${{{}}}", input_variable(id)),
             None if body == "userHome" => "${HOME}".to_owned(),
-            // Entries of a project start in its root, and other entries have no workspace folder.
-            None if body == "workspaceFolder" => ".".to_owned(),
+            // The older name of the same folder.
+            None if body == "workspaceRoot" => format!("${{{PROJECT_ROOT_VARIABLE}}}"),
             None if body == "pathSeparator" || body == "/" => "/".to_owned(),
             _ => return None,
         })
@@ -92,7 +107,7 @@ fn shell(text: &str) -> String {
 }
 
 /// Replaces the text between `open` and `close` if `with` returns a replacement.
-fn replace_between(
+pub(super) fn replace_between(
     text: &str,
     open: &str,
     close: &str,

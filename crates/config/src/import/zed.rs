@@ -2,36 +2,47 @@
 //!
 //! Used by `import`.
 
-use super::ClientServers;
 use super::entry_builder::{EntryBuilder, left_behind_problem, read_each};
 use super::reference_syntax::ReferenceSyntax;
+use super::{ClientApp, ClientServers};
 use crate::source::{ConfigNode, ConfigValue};
 
-pub(super) fn servers(node: &ConfigNode) -> ClientServers {
-    read_each(node.get("context_servers"), |name, theirs, problems| {
-        let command = theirs.get("command");
-        let mut entry = EntryBuilder::new(theirs, &ReferenceSyntax::Nothing);
-        match command.map(|command| &command.value) {
-            Some(ConfigValue::Object(_)) => {
-                let mut inner = EntryBuilder::new(command?, &ReferenceSyntax::Nothing);
-                let mut made =
-                    inner.copy_as("path", "command").copy_members(&["args", "env"]).finish();
-                if theirs.get("enabled").and_then(ConfigNode::as_bool) == Some(false) {
-                    made["disabled"] = true.into();
-                }
-                return Some(made);
+/// The members of `oauth`, and what they are called here.
+const OAUTH_MEMBERS: [(&str, &str); 2] =
+    [("client_id", "clientId"), ("client_secret", "clientSecret")];
+
+pub(super) fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
+    read_each(client, node.get("context_servers"), |name, theirs, problems| {
+        let mut entry = EntryBuilder::new(theirs, ReferenceSyntax::Literal);
+        entry.pass_over(&["source"]);
+        match theirs.get("command").map(|command| &command.value) {
+            Some(ConfigValue::Object(_)) => old_command(&mut entry, theirs),
+            Some(_) => {
+                entry.copy_members(&["command", "args", "env"]);
             }
-            Some(_) => entry.copy_members(&["command", "args", "env"]),
-            None if entry.has("url") => entry.set("type", "http").copy_members(&["url", "headers"]),
+            None if entry.has("url") => {
+                entry.set("type", "http").copy_members(&["url", "headers"]);
+                entry.copy_nested("oauth", "oauth", &OAUTH_MEMBERS);
+            }
             None => {
-                problems.push(left_behind_problem(
-                    name,
-                    "an extension of the editor provides it",
-                    &theirs.at,
-                ));
+                let why = "an extension of the editor provides it";
+                problems.push(left_behind_problem(name, why, &theirs.at));
                 return None;
             }
-        };
+        }
+        if let Some(timeout) = entry.take("timeout") {
+            let why = "versions of Zed disagree whether it counts seconds or milliseconds";
+            entry.lose("timeout", why, &timeout.at);
+        }
         Some(entry.enabled().finish())
     })
+}
+
+/// Converts the older form, in which the command is an object.
+fn old_command<'a>(entry: &mut EntryBuilder<'a>, theirs: &'a ConfigNode) {
+    let Some(command) = theirs.get("command") else { return };
+    entry.pass_over(&["command"]);
+    let mut inner = EntryBuilder::new(command, ReferenceSyntax::Literal);
+    inner.copy_as("path", "command").copy_members(&["args", "env"]);
+    entry.merge("command", inner.finish());
 }

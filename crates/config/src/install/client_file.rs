@@ -1,10 +1,13 @@
 //! The configuration file of each client, and the form of its entries.
 //!
-//! Used by `install`.
+//! Used by `install` and `setup`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::EntryMembers;
+use crate::edit;
 use crate::host_context::{HostContext, Platform};
 use crate::import::ClientApp;
 
@@ -21,15 +24,19 @@ pub const INSTALLABLE_CLIENTS: [ClientApp; 8] = [
 ];
 
 /// The file in which a client keeps its servers.
+#[derive(Clone)]
 pub(super) struct ClientFile {
     pub(super) file: PathBuf,
     pub(super) member: &'static str,
     pub(super) format: ClientFileFormat,
+    /// Whether the file also holds servers for single projects.
+    pub(super) has_projects: bool,
 }
 
 /// The format of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClientFileFormat {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ClientFileFormat {
     Json,
     Toml,
 }
@@ -39,7 +46,14 @@ pub(super) fn find_client_file(
     surroundings: &HostContext,
     platform: Platform,
 ) -> Option<ClientFile> {
-    let (member, format) = match client {
+    let (member, format) = servers_member(client)?;
+    let has_projects = client == ClientApp::ClaudeCode;
+    Some(ClientFile { file: file(client, surroundings, platform)?, member, format, has_projects })
+}
+
+/// The member of a client's file that holds servers, and the format of the file.
+fn servers_member(client: ClientApp) -> Option<(&'static str, ClientFileFormat)> {
+    Some(match client {
         ClientApp::ClaudeCode
         | ClientApp::ClaudeDesktop
         | ClientApp::Cursor
@@ -49,8 +63,20 @@ pub(super) fn find_client_file(
         ClientApp::Zed => ("context_servers", ClientFileFormat::Json),
         ClientApp::Codex => ("mcp_servers", ClientFileFormat::Toml),
         ClientApp::Continue | ClientApp::Goose => return None,
-    };
-    Some(ClientFile { file: file(client, surroundings, platform)?, member, format })
+    })
+}
+
+/// The path of the servers in a file of `client`; `None` for a client whose files are never edited.
+pub(crate) fn servers_path(
+    client: ClientApp,
+    file: &Path,
+    text: &str,
+) -> Option<(ClientFileFormat, Vec<&'static str>)> {
+    let (member, format) = servers_member(client)?;
+    let is_settings = client == ClientApp::VsCode && file.ends_with("settings.json");
+    // The settings of VS Code hold servers under `mcp`, unless they stand at the top.
+    let is_nested = is_settings && !matches!(edit::get_member(text, &[member]), Ok(Some(_)));
+    Some((format, if is_nested { vec!["mcp", member] } else { vec![member] }))
 }
 
 /// The file that exists; otherwise the one for the platform.

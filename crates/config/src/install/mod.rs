@@ -1,9 +1,10 @@
 //! Installing the entry for this program into another client's configuration file, and removing it.
 //!
-//! Used by the commands `install` and `uninstall`. Everything else in the file stays byte for byte, and an
+//! Used by `setup` and by the commands `install` and `uninstall`. Everything else in the file stays byte for byte, and an
 //! entry that is not ours is never touched.
 
 mod client_file;
+mod client_traits;
 mod toml;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +16,14 @@ use crate::error::Error;
 use crate::host_context::{HostContext, Platform};
 use crate::import::ClientApp;
 
+use client_file::ClientFile;
 pub use client_file::INSTALLABLE_CLIENTS;
-use client_file::{ClientFile, ClientFileFormat};
+pub(crate) use client_file::{ClientFileFormat, servers_path};
+pub use client_traits::ClientTraits;
+pub(crate) use client_traits::config_folders;
+
+/// The member of Claude Code's file that holds settings for single projects, by their folders.
+const PROJECTS_MEMBER: &str = "projects";
 
 /// The command with which a client starts this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +45,8 @@ pub struct ClientInstallation {
     pub member: &'static str,
     /// The name of the entry.
     pub name: String,
+    /// The project that the entry is for, as the client's file writes it; absent if it is for all projects.
+    pub project: Option<String>,
     /// The present entry.
     pub standing: InstalledEntry,
     format: ClientFileFormat,
@@ -54,6 +63,23 @@ pub enum InstalledEntry {
     Other(Value),
 }
 
+// === impl LaunchCommand ===
+
+impl LaunchCommand {
+    /// The command for one client. It names a client that reads files of a project itself, so that `connect`
+    /// leaves those servers out. Not every client names itself: Gemini CLI is `mcp-test-client` in `mcp list`.
+    #[must_use]
+    pub fn for_client(&self, client: ClientApp) -> Self {
+        let mut launch = self.clone();
+        let is_named = launch.args.iter().any(|word| word == "--client");
+        if ClientTraits::of(client).reads_mcp_json && !is_named {
+            // After `connect`.
+            launch.args.splice(1..1, ["--client".to_owned(), client.name().to_owned()]);
+        }
+        launch
+    }
+}
+
 // === impl ClientInstallation ===
 
 impl ClientInstallation {
@@ -65,22 +91,45 @@ impl ClientInstallation {
         surroundings: &HostContext,
         platform: Platform,
     ) -> Option<Result<Self, Error>> {
-        let ClientFile { file, member, format } =
-            client_file::find_client_file(client, surroundings, platform)?;
-        let text = match std::fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(source) => return Some(Err(Error::Read { path: file, source })),
-        };
-        let standing = match format.get(&text, &[member, name]) {
-            Ok(None) => InstalledEntry::Nothing,
-            Ok(Some(entry)) if is_switchboard_entry(&entry) || starts_program(&entry, program) => {
-                InstalledEntry::Ours(entry)
-            }
-            Ok(Some(entry)) => InstalledEntry::Other(entry),
-            Err(source) => return Some(Err(Error::Edit { path: file, source })),
-        };
-        Some(Ok(Self { client, file, member, name: name.to_owned(), standing, format }))
+        let found = client_file::find_client_file(client, surroundings, platform)?;
+        Some(found.read(&[found.member, name]).map(|entry| {
+            let standing = InstalledEntry::from_entry(entry, program);
+            Self::new(client, found, name, standing)
+        }))
+    }
+
+    /// Finds all entries of ours in the file of `client`, whatever their names, those for single projects too;
+    /// `None` for a client that cannot be installed into.
+    pub fn find_ours(
+        client: ClientApp,
+        program: &Path,
+        surroundings: &HostContext,
+        platform: Platform,
+    ) -> Option<Result<Vec<Self>, Error>> {
+        let found = client_file::find_client_file(client, surroundings, platform)?;
+        Some(found.read_servers().map(|groups| {
+            let ours = |(project, servers): (Option<String>, EntryMembers)| {
+                let entries = servers.into_iter().filter_map(|(name, entry)| {
+                    let standing = InstalledEntry::from_entry(Some(entry), program);
+                    let is_ours = matches!(standing, InstalledEntry::Ours(_));
+                    is_ours.then(|| Self::new(client, found.clone(), &name, standing))
+                });
+                let entries = entries.map(|entry| Self { project: project.clone(), ..entry });
+                entries.collect::<Vec<_>>()
+            };
+            groups.into_iter().flat_map(ours).collect()
+        }))
+    }
+
+    fn new(client: ClientApp, found: ClientFile, name: &str, standing: InstalledEntry) -> Self {
+        let ClientFile { file, member, format, .. } = found;
+        Self { client, file, member, name: name.to_owned(), project: None, standing, format }
+    }
+
+    /// The path of the entry in the file.
+    fn path(&self) -> Vec<&str> {
+        let project = self.project.iter().flat_map(|project| [PROJECTS_MEMBER, project]);
+        project.chain([self.member, &self.name]).collect()
     }
 
     /// The entry to write. Members that the user added to our entry stay.
@@ -104,6 +153,10 @@ impl ClientInstallation {
         self.format.set("", &[self.member, &self.name], entry)
     }
 
+    pub(crate) fn format(&self) -> ClientFileFormat {
+        self.format
+    }
+
     /// Writes the entry into the file.
     pub fn write(&self, entry: &Value, surroundings: &HostContext) -> Result<(), Error> {
         self.change(surroundings, |text, path| self.format.set(text, path, entry))
@@ -120,7 +173,7 @@ impl ClientInstallation {
         surroundings: &HostContext,
         change: impl Fn(&str, &[&str]) -> Result<String, EditError>,
     ) -> Result<(), Error> {
-        let path = [self.member, self.name.as_str()];
+        let path = self.path();
         let edit = |source| Error::Edit { path: self.file.clone(), source };
         update_file(&self.file, &surroundings.state_dir, FilePrivacy::Private, |text| {
             let standing = self.format.get(text, &path).map_err(edit)?;
@@ -132,9 +185,54 @@ impl ClientInstallation {
     }
 }
 
+// === impl ClientFile ===
+
+impl ClientFile {
+    /// Reads all servers of the file: those for all projects, and those for each project.
+    fn read_servers(&self) -> Result<Vec<(Option<String>, EntryMembers)>, Error> {
+        let mut groups = Vec::new();
+        if let Some(Value::Object(servers)) = self.read(&[self.member])? {
+            groups.push((None, servers));
+        }
+        if !self.has_projects {
+            return Ok(groups);
+        }
+        if let Some(Value::Object(projects)) = self.read(&[PROJECTS_MEMBER])? {
+            let of_projects = projects.into_iter().filter_map(|(project, mut settings)| {
+                let servers = settings.get_mut(self.member)?.take();
+                let Value::Object(servers) = servers else { return None };
+                Some((Some(project), servers))
+            });
+            groups.extend(of_projects);
+        }
+        Ok(groups)
+    }
+
+    /// Reads the member at `path`; a file that does not exist has none.
+    fn read(&self, path: &[&str]) -> Result<Option<Value>, Error> {
+        let text = match std::fs::read_to_string(&self.file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(source) => return Err(Error::Read { path: self.file.clone(), source }),
+        };
+        let read = self.format.get(&text, path);
+        read.map_err(|source| Error::Edit { path: self.file.clone(), source })
+    }
+}
+
 // === impl InstalledEntry ===
 
 impl InstalledEntry {
+    fn from_entry(entry: Option<Value>, program: &Path) -> Self {
+        match entry {
+            None => Self::Nothing,
+            Some(entry) if is_switchboard_entry(&entry) || starts_program(&entry, program) => {
+                Self::Ours(entry)
+            }
+            Some(entry) => Self::Other(entry),
+        }
+    }
+
     /// The entry, if there is one.
     pub fn value(&self) -> Option<&Value> {
         match self {
@@ -147,21 +245,21 @@ impl InstalledEntry {
 // === impl ClientFileFormat ===
 
 impl ClientFileFormat {
-    fn get(self, text: &str, path: &[&str; 2]) -> Result<Option<Value>, EditError> {
+    pub(crate) fn get(self, text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
         match self {
             Self::Json => edit::get_member(text, path),
             Self::Toml => toml::get(text, path),
         }
     }
 
-    fn set(self, text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
+    pub(crate) fn set(self, text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
         match self {
             Self::Json => edit::set_member(text, path, entry),
             Self::Toml => toml::set(text, path, entry),
         }
     }
 
-    fn remove(self, text: &str, path: &[&str]) -> Result<String, EditError> {
+    pub(crate) fn remove(self, text: &str, path: &[&str]) -> Result<String, EditError> {
         match self {
             Self::Json => edit::remove_member(text, path),
             Self::Toml => toml::remove(text, path),
@@ -177,11 +275,12 @@ pub fn is_switchboard_entry(entry: &Value) -> bool {
 }
 
 /// Whether an entry starts the program at `program` for a client, whatever the program's name.
-fn starts_program(entry: &Value, program: &Path) -> bool {
+pub(crate) fn starts_program(entry: &Value, program: &Path) -> bool {
     command(entry).is_some_and(|command| Path::new(command) == program) && is_for_clients(entry)
 }
 
-fn command(entry: &Value) -> Option<&str> {
+/// The program that an entry starts.
+pub(crate) fn command(entry: &Value) -> Option<&str> {
     match &entry["command"] {
         // In an older form of Zed, the command is an object.
         Value::Object(inner) => inner.get("path")?.as_str(),

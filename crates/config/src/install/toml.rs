@@ -1,6 +1,6 @@
 //! Edits of TOML: text in, text out, with every byte outside the entry kept.
 //!
-//! Used by `install` for Codex. The counterpart for JSON is `edit::json_edit`.
+//! Used by `install` and `setup` for Codex. The counterpart for JSON is `edit::json_edit`.
 
 use serde_json::{Map, Number, Value};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
@@ -8,13 +8,14 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 use crate::edit::EditError;
 use crate::source::{LineIndex, SourceOrigin};
 
-pub(super) fn get(text: &str, [member, name]: &[&str; 2]) -> Result<Option<Value>, EditError> {
+pub(super) fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     let document = parse(text)?;
-    let servers = match document.get(member) {
-        None => return Ok(None),
-        Some(servers) => table(servers, member)?,
-    };
-    Ok(servers.get(name).map(to_json))
+    let Some(servers) = document.get(path[0]) else { return Ok(None) };
+    let entries = table(servers, path[0])?;
+    Ok(match path.get(1) {
+        Some(name) => entries.get(name).map(to_json),
+        None => Some(to_json(servers)),
+    })
 }
 
 pub(super) fn set(text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {

@@ -98,10 +98,12 @@ impl LoadedConfig {
 /// Finds a deny or ask rule that does not parse: it would permit calls that the administrator wanted to stop.
 fn unclear_rule(settings: &Settings) -> Option<ConfigProblem> {
     let permissions = &settings.permissions;
-    permissions.deny.iter().chain(&permissions.ask).find_map(|rule| {
-        let error = ToolPattern::parse(&rule.value).err()?;
-        Some(
-            ConfigProblem::error(ConfigProblemKind::BadRule, error.to_string()).at(rule.at.clone()),
-        )
+    permissions.deny.iter().chain(&permissions.ask).find_map(|written| {
+        if let Some(problem) = written.value.problems.first() {
+            return Some(problem.clone());
+        }
+        let error = ToolPattern::parse(&written.value.rule.rule).err()?;
+        let problem = ConfigProblem::error(ConfigProblemKind::BadRule, error.to_string());
+        Some(problem.at(written.at.clone()))
     })
 }

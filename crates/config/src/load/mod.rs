@@ -21,6 +21,7 @@ use crate::source::{
 };
 
 pub use project::project_root;
+pub(crate) use user::PLUGIN_ROOT_VARIABLE;
 
 /// One server entry, as written in a file.
 #[derive(Debug, Clone)]
@@ -50,6 +51,8 @@ pub(crate) struct SettingsLayer {
 #[derive(Debug, Default)]
 pub(crate) struct LoadedConfig {
     pub(crate) root: PathBuf,
+    /// The root, if it is a project: `${workspaceFolder}` in entries.
+    pub(crate) project: Option<PathBuf>,
     /// The caller's home.
     pub(crate) home: PathBuf,
     /// The caller's working directory.
@@ -64,6 +67,8 @@ pub(crate) struct LoadedConfig {
     pub(crate) closed: Option<ConfigProblem>,
     /// Whether the administrator's servers are the only ones.
     pub(crate) exclusive: bool,
+    /// Where a settings file cannot be parsed: its rules and hooks are not known.
+    pub(crate) unclear_restrictions: Option<SourceLocation>,
     pub(crate) problems: Vec<ConfigProblem>,
     pub(crate) shelf: FileReader,
 }
@@ -72,6 +77,7 @@ pub(crate) struct LoadedConfig {
 pub(crate) fn load_scopes(surroundings: &HostContext, asked: &ResolveOptions) -> LoadedConfig {
     let mut loaded = LoadedConfig {
         root: project_root(surroundings),
+        project: project::find_project(surroundings),
         home: surroundings.home.clone(),
         cwd: surroundings.cwd.clone(),
         ..LoadedConfig::default()
@@ -92,6 +98,16 @@ pub(crate) fn load_scopes(surroundings: &HostContext, asked: &ResolveOptions) ->
     loaded
 }
 
+/// Loads the settings files of the user and of the administrator alone.
+pub(crate) fn load_owned_settings(surroundings: &HostContext) -> LoadedConfig {
+    let mut loaded = LoadedConfig { home: surroundings.home.clone(), ..LoadedConfig::default() };
+    loaded.load_user(surroundings);
+    loaded.load_managed(surroundings);
+    loaded.layers.retain(|layer| matches!(layer.scope, Scope::User | Scope::Enterprise));
+    loaded.layers.sort_by_key(|layer| layer.scope);
+    loaded
+}
+
 impl LoadedConfig {
     /// Reads a JSON file; on failure, records a problem and returns `None`.
     fn read_json(&mut self, path: &Path, ownership: FileOwnership) -> Option<ConfigNode> {
@@ -105,6 +121,21 @@ impl LoadedConfig {
                 None
             }
         }
+    }
+
+    /// Reads a settings file. One that exists and cannot be read may hold rules that refuse calls.
+    fn read_settings(&mut self, path: &Path, ownership: FileOwnership) -> Option<ConfigNode> {
+        let problems_before = self.problems.len();
+        let node = self.read_json(path, ownership);
+        let is_unusable = |problem: &&ConfigProblem| {
+            matches!(problem.kind, ConfigProblemKind::Malformed | ConfigProblemKind::Unreadable)
+        };
+        let unusable = self.problems[problems_before..].iter().find(is_unusable);
+        if let Some(problem) = unusable {
+            let start = || SourceOrigin::file(path).start();
+            self.unclear_restrictions = Some(problem.at.clone().unwrap_or_else(start));
+        }
+        node
     }
 
     fn note_problem<T>(&mut self, result: Result<T, ConfigProblem>) -> Option<T> {
@@ -185,8 +216,8 @@ pub(crate) fn scope_honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
         }
         "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
-        "allowedMcpServers" | "connectors" | "xaaIdp" | "nativePlugins" | "plugins"
-        | "ideTools" | "questions" | "checkArguments" | "limits" => {
+        "allowedMcpServers" | "connectors" | "xaaIdp" | "secretProviders" | "nativePlugins"
+        | "plugins" | "ideTools" | "questions" | "start" | "checkArguments" | "limits" => {
             matches!(scope, Scope::User | Scope::Enterprise)
         }
         "inherit" => scope == Scope::User,

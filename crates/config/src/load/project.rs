@@ -15,10 +15,24 @@ use crate::source::{FileReadResult, SourceOrigin, is_owned};
 /// The nearest ancestor of the working directory with `.switchboard`, `.mcp.json` or `.git`, otherwise the
 /// directory itself. A marker that belongs to another user does not count.
 pub fn project_root(surroundings: &HostContext) -> PathBuf {
+    marked_ancestor(surroundings).unwrap_or(&surroundings.cwd).to_owned()
+}
+
+/// The project that the caller is in: a marked folder that is neither the caller's home nor above it.
+/// `.git` in a home holds the user's dotfiles, not a project.
+pub(super) fn find_project(surroundings: &HostContext) -> Option<PathBuf> {
+    let root = marked_ancestor(surroundings)?;
+    let home = &surroundings.home;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let holds_home = home.starts_with(root) || real(home).starts_with(real(root));
+    (!holds_home).then(|| root.to_owned())
+}
+
+fn marked_ancestor(surroundings: &HostContext) -> Option<&Path> {
     let ownership = surroundings.ownership();
     let marks = [".switchboard", ".mcp.json", ".git"];
     let is_root = |folder: &&Path| marks.iter().any(|mark| is_owned(&folder.join(mark), ownership));
-    surroundings.cwd.ancestors().find(is_root).unwrap_or(&surroundings.cwd).to_owned()
+    surroundings.cwd.ancestors().find(is_root)
 }
 
 impl LoadedConfig {
@@ -43,13 +57,13 @@ impl LoadedConfig {
         let ownership = surroundings.ownership();
         let file = folder.join("settings.json");
         if !self.is_link(&file)
-            && let Some(node) = self.read_json(&file, ownership)
+            && let Some(node) = self.read_settings(&file, ownership)
         {
             self.add_layer(&node, Scope::Project);
         }
         let file = folder.join("settings.local.json");
         if !self.is_link(&file)
-            && let Some(node) = self.read_json(&file, ownership)
+            && let Some(node) = self.read_settings(&file, ownership)
         {
             let servers = self.add_layer(&node, Scope::Local);
             self.add_servers(servers, Scope::Local);

@@ -7,19 +7,19 @@ use std::path::Path;
 
 use super::{EntryCandidate, LoadedConfig, servers_only};
 use crate::host_context::{DynamicConfig, HostContext, ResolveOptions};
-use crate::import::{self, ClientApp};
+use crate::import::{self, ClientApp, ClientServers, ImportCandidate};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::ServerEntries;
 use crate::source::{ConfigNode, ConfigValue, FileOwnership, FileReadResult, SourceOrigin, jsonc};
 
 /// The variable that expands to a bundle's folder in the bundle's entries.
-const PLUGIN_ROOT_VARIABLE: &str = "SWITCHBOARD_PLUGIN_ROOT";
+pub(crate) const PLUGIN_ROOT_VARIABLE: &str = "SWITCHBOARD_PLUGIN_ROOT";
 
 impl LoadedConfig {
     pub(super) fn load_user(&mut self, surroundings: &HostContext) {
         let path = surroundings.config_dir.join("settings.json");
-        if let Some(node) = self.read_json(&path, FileOwnership::Any) {
+        if let Some(node) = self.read_settings(&path, FileOwnership::Any) {
             let servers = self.add_layer(&node, Scope::User);
             self.add_servers(servers, Scope::User);
         }
@@ -122,30 +122,36 @@ impl LoadedConfig {
     }
 
     fn inherit(&mut self, client: ClientApp, surroundings: &HostContext) {
-        for path in client.user_files(surroundings) {
-            match self.shelf.read(&path, FileOwnership::Any) {
+        let (files, problems) =
+            import::list_client_files(client.user_files(surroundings), &mut self.shelf);
+        self.problems.extend(problems);
+        let mut read = ClientServers::default();
+        for path in files {
+            match self.shelf.read_client_file(&path) {
                 FileReadResult::Nothing => {}
                 FileReadResult::Unusable(problem) => self.problems.push(problem),
                 FileReadResult::Text(text) => {
-                    let read = import::read_client_file(client, &SourceOrigin::file(&path), &text);
-                    self.problems.extend(read.problems);
-                    let root = self.root.clone();
-                    let start_folder = self.start_folder(Scope::Inherited);
-                    let servers = read.servers.into_iter();
-                    let here = servers
-                        .filter(|server| server.project.as_ref().is_none_or(|at| *at == root));
-                    self.candidates.extend(here.map(|server| EntryCandidate {
-                        node: ConfigNode::from_json(&server.entry, &server.at),
-                        name: server.name,
-                        scope: Scope::Inherited,
-                        at: server.at,
-                        item: None,
-                        start_folder: start_folder.clone(),
-                        variables: Vec::new(),
-                    }));
+                    let origin = SourceOrigin::file(&path);
+                    read.append(import::read_client_file(client, &origin, &text));
                 }
             }
         }
+        import::apply_switches(client, surroundings, &mut self.shelf, &mut read);
+        self.problems.extend(read.problems);
+        let root = self.root.clone();
+        let start_folder = self.start_folder(Scope::Inherited);
+        let is_here =
+            |server: &ImportCandidate| server.project.as_ref().is_none_or(|at| *at == root);
+        let here = read.servers.into_iter().filter(is_here);
+        self.candidates.extend(here.map(|server| EntryCandidate {
+            node: ConfigNode::from_json(&server.entry, &server.at),
+            name: server.name,
+            scope: Scope::Inherited,
+            at: server.at,
+            item: None,
+            start_folder: start_folder.clone(),
+            variables: Vec::new(),
+        }));
     }
 }
 

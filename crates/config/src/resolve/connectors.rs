@@ -9,16 +9,17 @@ use crate::entry::{Entry, Remote, Transport};
 use crate::expand;
 use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::secret::{collect_secret_names, secret_reference};
 use crate::url_security::is_encrypted_or_local;
 
 /// Why an entry of the connector catalog is not used.
 pub(super) fn refusal(entry: &Entry) -> Option<String> {
     match &entry.transport {
-        Transport::Stdio(_) => Some("a catalogue may not start processes".to_owned()),
+        Transport::Stdio(_) => Some("a catalog may not start processes".to_owned()),
         Transport::SseIde(_) | Transport::WsIde(_) => {
-            Some("a catalogue may not name editors".to_owned())
+            Some("a catalog may not name editors".to_owned())
         }
-        Transport::Sdk => Some("a catalogue may not name servers of this program".to_owned()),
+        Transport::Sdk => Some("a catalog may not name servers of this program".to_owned()),
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
             remote_refusal(remote)
         }
@@ -27,10 +28,10 @@ pub(super) fn refusal(entry: &Entry) -> Option<String> {
 
 fn remote_refusal(remote: &Remote) -> Option<String> {
     if remote.headers_helper.is_some() {
-        return Some("a catalogue may not run commands; it says `headersHelper`".to_owned());
+        return Some("a catalog may not run commands; it says `headersHelper`".to_owned());
     }
     if let Some(member) = file_member(remote) {
-        return Some(format!("a catalogue may not name files of this machine; it says `{member}`"));
+        return Some(format!("a catalog may not name files of this machine; it says `{member}`"));
     }
     let metadata =
         remote.oauth.as_ref().and_then(|oauth| oauth.auth_server_metadata_url.as_deref());
@@ -38,7 +39,7 @@ fn remote_refusal(remote: &Remote) -> Option<String> {
     let plain =
         urls.into_iter().find(|(_, url)| url.is_some_and(|url| !is_encrypted_or_local(url)));
     plain.map(|(member, _)| {
-        format!("`{member}` of a catalogue's server must begin with `https://` (or `wss://`), except on this machine")
+        format!("`{member}` of a catalog's server must begin with `https://` (or `wss://`), except on this machine")
     })
 }
 
@@ -55,13 +56,18 @@ fn file_member(remote: &Remote) -> Option<&'static str> {
     files.into_iter().find(|(_, file)| file.is_some()).map(|(member, _)| member)
 }
 
-/// The problem for variables in an entry that are not expanded.
+/// The problem for variables and secrets in an entry that are not expanded.
 pub(super) fn unexpanded_problem(candidate: &EntryCandidate) -> Option<ConfigProblem> {
-    let mut names = BTreeSet::new();
-    expand::collect_variables(&candidate.node, &mut names);
-    let first = names.first()?;
+    let (mut variables, mut secrets) = (BTreeSet::new(), BTreeSet::new());
+    expand::collect_variables(&candidate.node, &mut variables);
+    collect_secret_names(&candidate.node, &mut secrets);
+    let (what, name, written) = match (variables.first(), secrets.first()) {
+        (Some(variable), _) => ("variable", variable, format!("${{{variable}}}")),
+        (None, Some(secret)) => ("secret", secret, secret_reference(secret)),
+        (None, None) => return None,
+    };
     let message = format!(
-        "server `{}` of the catalogue names the variable `{first}`; nothing in a catalogue is expanded, so `${{{first}}}` stays as it is",
+        "server `{}` of the catalog names the {what} `{name}`; nothing in a catalog is expanded, so `{written}` stays as it is",
         candidate.name
     );
     let problem =

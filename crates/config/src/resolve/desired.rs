@@ -12,14 +12,16 @@ use serde_json::Value;
 use super::approval_gate::UndecidedItem;
 use crate::agent::SelectedAgent;
 use crate::approval::{ApprovalItem, RedactedChange};
-use crate::entry::{Entry, QuestionSettings, ServerSignature};
+use crate::entry::{Entry, EntryCredential, QuestionSettings, ServerSignature, StartPolicy};
 use crate::host_context::ResolveOptions;
 use crate::policy::{AdmittedEntry, Policy};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemSeverity};
 use crate::redact::redact_entry;
 use crate::scope::Scope;
+use crate::secret::{SecretProvider, SecretText};
 use crate::settings::{
-    ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings, ToolPattern,
+    ConditionalRule, ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings,
+    ToolPattern,
 };
 use crate::source::{ConfigNode, Located, SourceLocation};
 
@@ -79,8 +81,10 @@ pub struct DesiredServer {
     pub working_dir: PathBuf,
     /// The item to approve or reject; absent if no approval is needed.
     pub item: Option<ApprovalItem>,
-    /// The entry's signature; absent if variables have no values.
+    /// The entry's signature; absent if variables or secrets have no values.
     pub signature: Option<ServerSignature>,
+    /// The secrets in the entry of a ready server, by name.
+    pub secrets: BTreeMap<String, SecretText>,
 }
 
 /// The state of a desired server. Only a ready server carries an expanded entry, and only a server that
@@ -151,6 +155,8 @@ pub struct PermissionRules {
     pub managed_mode: Option<Mode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
+    /// Where settings with rules or hooks cannot be understood. Some of them may refuse calls, so none is made.
+    pub unclear: Option<SourceLocation>,
 }
 
 impl PermissionRules {
@@ -177,10 +183,12 @@ pub struct ClassifierCommand {
 /// One permission rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
-    /// The text as written.
+    /// The rule and its conditions in one line.
     pub text: String,
-    /// The parsed pattern.
-    pub rule: ToolPattern,
+    /// The rule as written.
+    pub written: ConditionalRule,
+    /// The parsed pattern of its tools.
+    pub tools: ToolPattern,
     /// The rule's scope.
     pub scope: Scope,
     /// Where it stands.
@@ -215,6 +223,8 @@ pub struct EffectiveSettings {
     pub connectors: Option<Located<ConnectorSource>>,
     /// The organisation's identity provider.
     pub xaa_idp: Option<Located<IdentityProvider>>,
+    /// The providers of secrets that are not in the secret store.
+    pub secret_providers: BTreeMap<String, Located<SecretProvider>>,
     /// Paths of native plugins.
     pub native_plugins: Vec<Located<String>>,
     /// How native plugins are run; the settings of a single plugin replace those of all.
@@ -223,10 +233,26 @@ pub struct EffectiveSettings {
     pub ide_tools: Option<Vec<Located<String>>>,
     /// Who answers the questions of servers if the client cannot.
     pub questions: QuestionSettings,
+    /// When servers are started whose entries do not say it.
+    pub start: Option<StartPolicy>,
     /// Whether the gateway validates the arguments of its clients' calls.
     pub check_arguments: Option<bool>,
     /// Numeric limits.
     pub limits: Limits,
+}
+
+// === impl PermissionRule ===
+
+impl PermissionRule {
+    /// A rule at a location; `tools` is its parsed pattern.
+    pub fn new(
+        written: ConditionalRule,
+        tools: ToolPattern,
+        scope: Scope,
+        at: SourceLocation,
+    ) -> Self {
+        Self { text: written.to_string(), written, tools, scope, at }
+    }
 }
 
 // === impl Desired ===
@@ -272,14 +298,6 @@ impl Desired {
         let prompt = self.agent.as_ref()?.prompt.as_deref()?.trim();
         (!prompt.is_empty()).then_some(prompt)
     }
-
-    /// The signatures of all servers, for an import to compare.
-    pub fn signatures(&self) -> BTreeMap<String, ServerSignature> {
-        let known = |server: &DesiredServer| {
-            server.signature.clone().map(|signature| (server.name.clone(), signature))
-        };
-        self.servers.iter().filter_map(known).collect()
-    }
 }
 
 // === impl DesiredServer ===
@@ -291,6 +309,12 @@ impl DesiredServer {
             ServerReadiness::Ready(entry) => Some(entry),
             _ => None,
         }
+    }
+
+    /// What the server of a ready entry is reached with.
+    pub fn credential(&self) -> EntryCredential {
+        let of = |entry| EntryCredential::of_entry(entry, &self.template);
+        self.entry().map_or(EntryCredential::None, of)
     }
 
     /// Whether the server runs inside this process, or would if it were allowed. An entry in a file cannot say so.

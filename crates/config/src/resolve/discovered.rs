@@ -83,6 +83,7 @@ impl Desired {
             working_dir,
             item,
             signature,
+            secrets: BTreeMap::new(),
         });
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Used by `sources`, `workspace` and every command that lists servers. The order of the checks is fixed: is
 //! the entry valid, does policy allow it, was it rejected, is it disabled, was it approved, does every
-//! variable have a value. Only an entry that passes all of them is expanded, so no other entry can be started
-//! by mistake.
+//! variable have a value, does every secret. Only an entry that passes all of them is expanded, so no other
+//! entry can be started by mistake or learn a secret.
 
 mod agent;
 mod approval_gate;
@@ -12,6 +12,8 @@ mod desired;
 mod discovered;
 mod policy;
 mod principals;
+mod rules;
+mod secrets;
 mod servers;
 mod settings;
 
@@ -24,11 +26,15 @@ pub use discovered::{
     BUILTIN_SERVER, DiscoveredServer, EDITOR_SERVER, PLUGINS_SERVER, native_plugin_paths,
 };
 pub(crate) use servers::setting_item;
+pub use settings::read_limits;
+
+use std::path::PathBuf;
 
 use crate::approval::{ApprovalStore, Approvals};
 use crate::host_context::{HostContext, ResolveOptions};
 use crate::load::{self, LoadedConfig};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::secret::SecretProvider;
 use crate::source::{SourceLocation, SourceOrigin};
 use approval_gate::ApprovalGate;
 
@@ -51,7 +57,17 @@ pub fn resolve_desired(surroundings: &HostContext, asked: &ResolveOptions) -> De
     desired.watched = loaded.shelf.into_paths();
     desired.watched.push(store.path());
     desired.watched.extend(native_plugin_paths(&desired.settings, surroundings));
+    desired.watched.extend(surroundings.secrets.watched_files());
+    desired.watched.extend(secret_files(&desired.settings));
     desired
+}
+
+/// The files that provide secrets.
+fn secret_files(settings: &EffectiveSettings) -> impl Iterator<Item = PathBuf> {
+    settings.secret_providers.values().filter_map(|provider| match &provider.value {
+        SecretProvider::File(path) => Some(path.clone()),
+        SecretProvider::Command(_) | SecretProvider::OnePassword(_) => None,
+    })
 }
 
 /// The problem of an unreadable record of approvals, with which nothing counts as approved.
@@ -68,7 +84,7 @@ fn build_desired(
     mut problems: Vec<ConfigProblem>,
 ) -> Desired {
     let effective = settings::effective_settings(loaded, surroundings, &mut gate, &mut problems);
-    let rules = settings::collect_rules(loaded, &mut gate, &mut problems);
+    let rules = rules::collect_rules(loaded, &mut gate, &mut problems);
     let hooks = settings::collect_hooks(loaded, &mut gate);
     let choice = agent::choose_agent(loaded, asked, &mut gate, &mut problems);
     let policy = policy::collect_policy(loaded);

@@ -15,16 +15,20 @@ use super::desired::{
     DesiredServer, EffectiveSettings, NotReadyReason, ServerReadiness, ShadowedEntry,
 };
 use super::principals;
+use super::secrets::{EntryValues, SecretSources};
 use crate::approval::{ApprovalChange, ApprovalItem, ApprovalItemKind, ItemVerdict};
 use crate::entry::{Entry, ServerSignature, Transport};
 use crate::entry_check::{decode, decode_literally, missing_variable_problem};
-use crate::expand::{self, MissingVariable};
+use crate::expand::{
+    self, MissingReference, PROJECT_NAME_VARIABLE, PROJECT_ROOT_VARIABLE, ReferenceKind,
+};
 use crate::host_context::{EnvironmentVariables, HostContext};
-use crate::load::{EntryCandidate, LoadedConfig, SettingsLayer};
+use crate::load::{EntryCandidate, LoadedConfig, SettingsLayer, server_item};
 use crate::policy::Policy;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::search_path::{SearchPath, SkipReason, is_bare_command};
+use crate::secret::{collect_secret_names, secret_form_problem};
 use crate::source::{Located, SourceLocation};
 
 /// The variable that lists the folders in which commands are looked up.
@@ -44,25 +48,32 @@ pub(super) struct ServerResolver<'a> {
     policy: &'a Policy,
     inline: Vec<EntryCandidate>,
     env: EnvironmentVariables,
+    secrets: SecretSources<'a>,
 }
 
-/// A decoded candidate with its missing variables.
+/// A decoded candidate, with the variables that have no value and the secrets that it names.
 struct DecodedEntry {
     entry: Entry,
-    missing: Vec<MissingVariable>,
+    missing_variables: Vec<MissingReference>,
+    secret_names: BTreeSet<String>,
+    item: Option<ApprovalItem>,
 }
 
 impl<'a> ServerResolver<'a> {
     pub(super) fn new(
         loaded: &'a LoadedConfig,
         surroundings: &'a HostContext,
-        effective: &EffectiveSettings,
+        effective: &'a EffectiveSettings,
         policy: &'a Policy,
         choice: &AgentChoice<'_>,
     ) -> Self {
         let mut env = surroundings.env.clone();
         env.extend(effective.env.iter().map(|(name, value)| (name.clone(), value.value.clone())));
-        Self { loaded, policy, inline: choice.inline(), env }
+        let secrets = SecretSources {
+            lookup: &*surroundings.secrets,
+            providers: &effective.secret_providers,
+        };
+        Self { loaded, policy, inline: choice.inline(), env, secrets }
     }
 
     /// Decides all candidates, greatest precedence first.
@@ -98,7 +109,56 @@ impl<'a> ServerResolver<'a> {
         gate: &mut ApprovalGate,
         problems: &mut Vec<ConfigProblem>,
     ) -> DesiredServer {
+        let env = self.environment_for(candidate);
+        let mut values = EntryValues { env: &env, secrets: BTreeMap::new() };
+        let secret_names = secret_names(candidate);
+        let item = candidate.item.clone().or_else(|| bundle_item(candidate, &secret_names));
+        let before = problems.len();
+        if candidate.scope.is_expanded() {
+            problems.extend(secret_form_problem(&candidate.name, &candidate.node, &candidate.at));
+        }
+        let is_formed = problems.len() == before;
+        let (mut entry, missing) = if candidate.scope.is_expanded() {
+            decode(&candidate.name, &candidate.node, &values, problems)
+        } else {
+            problems.extend(connectors::unexpanded_problem(candidate));
+            (decode_literally(&candidate.name, &candidate.node, problems), Vec::new())
+        };
+        if let Some(entry) = &mut entry {
+            problems.extend(principals::refuse_sharing(entry, candidate));
+        }
+        let mut signature =
+            entry.as_ref().filter(|_| missing.is_empty()).map(ServerSignature::of_entry);
+        let is_variable = |missing: &MissingReference| missing.kind == ReferenceKind::Variable;
+        let missing_variables = missing.into_iter().filter(is_variable).collect();
+        let state = match entry.filter(|_| is_formed) {
+            Some(entry) => {
+                let decoded =
+                    DecodedEntry { entry, missing_variables, secret_names, item: item.clone() };
+                self.decide_state(candidate, decoded, &mut values, gate, problems)
+            }
+            None => ServerReadiness::Invalid(first_reason(&problems[before..], candidate)),
+        };
+        if let ServerReadiness::Ready(entry) = &state {
+            signature = Some(ServerSignature::of_entry(entry));
+        }
+        DesiredServer {
+            name: candidate.name.clone(),
+            scope: candidate.scope,
+            at: candidate.at.clone(),
+            state,
+            template: candidate.node.clone(),
+            working_dir: candidate.start_folder.clone(),
+            item,
+            signature,
+            secrets: values.secrets,
+        }
+    }
+
+    /// The variables that an entry may name.
+    fn environment_for(&self, candidate: &EntryCandidate) -> EnvironmentVariables {
         let mut env = self.env.clone();
+        self.set_project_variables(&mut env);
         // An entry that names `${PATH}` gets only the folders in which it may look.
         if let Some(path) =
             self.search_path(&candidate.start_folder).and_then(|path| path.restricted_value())
@@ -108,50 +168,37 @@ impl<'a> ServerResolver<'a> {
         env.extend(
             candidate.variables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
-        let before = problems.len();
-        let (mut entry, missing) = if candidate.scope.is_expanded() {
-            decode(&candidate.name, &candidate.node, &env, problems)
-        } else {
-            problems.extend(connectors::unexpanded_problem(candidate));
-            (decode_literally(&candidate.name, &candidate.node, problems), Vec::new())
-        };
-        if let Some(entry) = &mut entry {
-            problems.extend(principals::refuse_sharing(entry, candidate));
-        }
-        let is_complete = missing.is_empty();
-        let signature = entry.as_ref().filter(|_| is_complete).map(ServerSignature::of_entry);
-        let state = match entry {
-            Some(entry) => {
-                self.decide_state(candidate, DecodedEntry { entry, missing }, gate, problems)
-            }
-            None => ServerReadiness::Invalid(first_reason(&problems[before..], candidate)),
-        };
-        DesiredServer {
-            name: candidate.name.clone(),
-            scope: candidate.scope,
-            at: candidate.at.clone(),
-            state,
-            template: candidate.node.clone(),
-            working_dir: candidate.start_folder.clone(),
-            item: candidate.item.clone(),
-            signature,
+        env
+    }
+
+    /// Sets the references to the project. A variable of the environment with such a name does not count.
+    fn set_project_variables(&self, env: &mut EnvironmentVariables) {
+        let root = self.loaded.project.as_deref();
+        let name = root.and_then(Path::file_name).map(Path::new);
+        for (variable, value) in [(PROJECT_ROOT_VARIABLE, root), (PROJECT_NAME_VARIABLE, name)] {
+            match value.and_then(Path::to_str) {
+                Some(text) => env.insert(variable.to_owned(), text.to_owned()),
+                None => env.remove(variable),
+            };
         }
     }
 
     fn decide_state(
         &self,
         candidate: &EntryCandidate,
-        sound: DecodedEntry,
+        decoded: DecodedEntry,
+        values: &mut EntryValues<'_>,
         gate: &mut ApprovalGate,
         problems: &mut Vec<ConfigProblem>,
     ) -> ServerReadiness {
-        let DecodedEntry { entry, missing } = sound;
+        let DecodedEntry { entry, missing_variables: missing, secret_names, item } = decoded;
         if candidate.scope == Scope::Connectors
             && let Some(why) = connectors::refusal(&entry)
         {
             return ServerReadiness::Invalid(NotReadyReason::new(why, Some(candidate.at.clone())));
         }
-        let judged = missing.is_empty().then_some(&entry);
+        let is_expanded = missing.is_empty() && secret_names.is_empty();
+        let judged = is_expanded.then_some(&entry);
         if let Err(blocked) = self.policy.judge(&candidate.name, judged) {
             return ServerReadiness::Blocked(NotReadyReason::new(blocked.why, blocked.by));
         }
@@ -161,7 +208,7 @@ impl<'a> ServerResolver<'a> {
                 Some(by),
             ));
         }
-        let verdict = candidate.item.as_ref().map_or(ItemVerdict::Approved, |item| {
+        let verdict = item.as_ref().map_or(ItemVerdict::Approved, |item| {
             gate.server_verdict(item, || self.start_changes(candidate, &entry))
         });
         if verdict == ItemVerdict::Rejected {
@@ -170,8 +217,9 @@ impl<'a> ServerResolver<'a> {
         if let Some(by) = self.disabled_by(candidate, &entry, gate) {
             return ServerReadiness::Disabled(NotReadyReason::new("disabled", Some(by)));
         }
-        if let (ItemVerdict::Unknown { changes }, Some(item)) = (verdict, &candidate.item)
-            && !self.enabled_by_setting(candidate, gate)
+        // A setting may enable a server that nobody has looked at, but gives it no secret.
+        if let (ItemVerdict::Unknown { changes }, Some(item)) = (verdict, &item)
+            && (!secret_names.is_empty() || !self.enabled_by_setting(candidate, gate))
         {
             let redacted = |changes: &Vec<ApprovalChange>| {
                 changes.iter().map(ApprovalChange::to_redacted).collect()
@@ -181,6 +229,9 @@ impl<'a> ServerResolver<'a> {
             return ServerReadiness::AwaitingApproval { changes: shown };
         }
         match missing.first() {
+            None if !secret_names.is_empty() => {
+                self.admit_with_secrets(candidate, &secret_names, values, problems)
+            }
             None => match self.policy.admit(&candidate.name, entry) {
                 Ok(entry) => ServerReadiness::Ready(Box::new(entry)),
                 Err(blocked) => {
@@ -193,8 +244,50 @@ impl<'a> ServerResolver<'a> {
                         .iter()
                         .map(|missing| missing_variable_problem(&candidate.name, missing)),
                 );
-                let why = format!("the variable `{}` is not set", first.variable);
+                let why = if first.is_project() {
+                    format!("`${{{}}}` needs a project, and this folder is in none", first.name)
+                } else {
+                    format!("the variable `{}` is not set", first.name)
+                };
                 ServerReadiness::Invalid(NotReadyReason::new(why, Some(first.at.clone())))
+            }
+        }
+    }
+
+    /// Looks up the secrets of an entry that everything else permits, and expands the entry with them.
+    fn admit_with_secrets(
+        &self,
+        candidate: &EntryCandidate,
+        secret_names: &BTreeSet<String>,
+        values: &mut EntryValues<'_>,
+        problems: &mut Vec<ConfigProblem>,
+    ) -> ServerReadiness {
+        match self.secrets.find_all(secret_names) {
+            Ok(secrets) => values.secrets = secrets,
+            Err(missing) => {
+                problems.push(missing.problem(candidate));
+                let at = Some(missing.location(candidate));
+                return ServerReadiness::Invalid(NotReadyReason::new(missing.reason(), at));
+            }
+        }
+        let mut found = Vec::new();
+        let (entry, _) = decode(&candidate.name, &candidate.node, values, &mut found);
+        let found: Vec<_> =
+            found.into_iter().map(|problem| values.redact_problem(problem)).collect();
+        let Some(mut entry) = entry else {
+            let reason = first_reason(&found, candidate);
+            problems.extend(found);
+            return ServerReadiness::Invalid(reason);
+        };
+        // Those that do not depend on a secret were found before.
+        let new = found.into_iter().filter(|problem| !problems.contains(problem));
+        problems.extend(new.collect::<Vec<_>>());
+        let _ = principals::refuse_sharing(&mut entry, candidate);
+        match self.policy.admit(&candidate.name, entry) {
+            Ok(entry) => ServerReadiness::Ready(Box::new(entry)),
+            Err(blocked) => {
+                let why = values.redact_text(blocked.why);
+                ServerReadiness::Blocked(NotReadyReason::new(why, blocked.by))
             }
         }
     }
@@ -308,6 +401,25 @@ impl<'a> ServerResolver<'a> {
             .map(|((folder, reason), names)| skipped_folder(folder, *reason, names))
             .collect()
     }
+}
+
+/// The secrets that a candidate names; none where nothing is expanded.
+fn secret_names(candidate: &EntryCandidate) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    if candidate.scope.is_expanded() {
+        collect_secret_names(&candidate.node, &mut names);
+    }
+    names
+}
+
+/// The item of a bundle's entry that names secrets: the user installed the bundle and did not write it, so it
+/// gets a secret only by approval.
+fn bundle_item(
+    candidate: &EntryCandidate,
+    secret_names: &BTreeSet<String>,
+) -> Option<ApprovalItem> {
+    let is_asking = candidate.scope == Scope::Plugin && !secret_names.is_empty();
+    is_asking.then(|| server_item(&candidate.name, &candidate.node, &candidate.at))
 }
 
 /// Whether a command is looked up in the caller's `PATH`: an entry may set another, with or without the

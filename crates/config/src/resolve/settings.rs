@@ -1,20 +1,21 @@
-//! The effective settings, rules and hooks of all scopes, each as far as its scope or approval permits.
+//! The effective settings and hooks of all scopes, each as far as its scope or approval permits.
 //!
-//! Used by `resolve`. Settings files are parsed in `settings`.
+//! Used by `resolve`. Settings files are parsed in `settings`; permission rules are collected in `resolve::rules`.
 
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::approval_gate::ApprovalGate;
-use super::desired::{ClassifierCommand, EffectiveSettings, Hook, PermissionRule, PermissionRules};
+use super::desired::{EffectiveSettings, Hook};
 use crate::approval::{ApprovalItem, ApprovalItemKind};
-use crate::expand;
+use crate::expand::{self, ReferenceKind};
 use crate::host_context::HostContext;
-use crate::load::{LoadedConfig, SettingsLayer};
+use crate::load::{LoadedConfig, SettingsLayer, load_owned_settings};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::settings::{Limits, ToolPattern};
+use crate::secret::{SecretProvider, is_valid_secret_name, secret_reference};
+use crate::settings::Limits;
 use crate::source::{Located, SourceLocation};
 
 /// The variables that a trusted project may set; others could redirect a server.
@@ -33,9 +34,20 @@ pub(super) fn effective_settings(
         environment(layer, surroundings, gate, problems, &mut effective);
         if matches!(layer.scope, Scope::User | Scope::Enterprise) {
             apply_owned(layer, &mut effective);
+            apply_providers(layer, surroundings, problems, &mut effective);
         }
     }
     effective
+}
+
+/// The limits that the user and the administrator set, which nothing else in the configuration changes.
+///
+/// For a program that needs one before it has a runtime: no entry is expanded, so no secret is read.
+pub fn read_limits(surroundings: &HostContext) -> Limits {
+    let loaded = load_owned_settings(surroundings);
+    let mut limits = Limits::default();
+    loaded.layers.iter().for_each(|layer| apply_limits(&mut limits, &layer.settings.limits));
+    limits
 }
 
 /// Applies settings that only the user and the administrator may have; the administrator's are applied last
@@ -49,7 +61,34 @@ fn apply_owned(layer: &SettingsLayer, effective: &mut EffectiveSettings) {
     effective.native_plugins.extend(settings.native_plugins.iter().cloned());
     effective.plugins.overlay(&settings.plugins);
     replace(&mut effective.questions.elicitation, settings.questions.elicitation.as_ref());
+    replace(&mut effective.start, settings.start.as_ref());
     apply_limits(&mut effective.limits, &settings.limits);
+}
+
+fn apply_providers(
+    layer: &SettingsLayer,
+    surroundings: &HostContext,
+    problems: &mut Vec<ConfigProblem>,
+    effective: &mut EffectiveSettings,
+) {
+    for (name, text) in &layer.settings.secret_providers {
+        let parsed = if is_valid_secret_name(name) {
+            SecretProvider::parse(&text.value, &surroundings.home)
+        } else {
+            Err("a name is a letter, then letters, digits, `_`, `-` or `.`")
+        };
+        match parsed {
+            Ok(provider) => {
+                let provider = Located::new(provider, text.at.clone());
+                effective.secret_providers.insert(name.clone(), provider);
+            }
+            Err(why) => {
+                let message = format!("`secretProviders.{name}` cannot be used: {why}");
+                let problem = ConfigProblem::error(ConfigProblemKind::BadValue, message);
+                problems.push(problem.at(text.at.clone()));
+            }
+        }
+    }
 }
 
 fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
@@ -69,10 +108,12 @@ fn apply_limits(old: &mut Limits, new: &Limits) {
     replace(&mut old.connections, new.connections.as_ref());
     replace(&mut old.session_idle_ms, new.session_idle_ms.as_ref());
     replace(&mut old.hub_idle_ms, new.hub_idle_ms.as_ref());
+    replace(&mut old.server_idle_ms, new.server_idle_ms.as_ref());
     replace(&mut old.spill_bytes, new.spill_bytes.as_ref());
     replace(&mut old.spill_days, new.spill_days.as_ref());
     replace(&mut old.image_pixels, new.image_pixels.as_ref());
     replace(&mut old.image_bytes, new.image_bytes.as_ref());
+    replace(&mut old.threads, new.threads.as_ref());
 }
 
 fn environment(
@@ -106,7 +147,18 @@ fn environment(
         let (text, missing) = expand::expand_string(&value.value, &surroundings.env);
         match missing.first() {
             None => drop(effective.env.insert(name.clone(), Located::new(text, value.at.clone()))),
-            Some(variable) => {
+            Some((ReferenceKind::Secret, secret)) => {
+                let message = format!(
+                    "the setting `env.{name}` names the secret `{secret}`; secrets are expanded in entries of servers only"
+                );
+                let hint = format!("write `{}` in the `env` of a server", secret_reference(secret));
+                problems.push(
+                    ConfigProblem::warning(ConfigProblemKind::NotHonoured, message)
+                        .at(value.at.clone())
+                        .hint(ProblemHint::Other(hint)),
+                );
+            }
+            Some((ReferenceKind::Variable, variable)) => {
                 let message = format!(
                     "the setting `env.{name}` needs the variable `{variable}`, and it is not set"
                 );
@@ -119,7 +171,7 @@ fn environment(
 }
 
 /// Whether an item of a layer takes effect: because of its scope, or because a person approved it.
-fn is_honoured(
+pub(super) fn is_honoured(
     layer: &SettingsLayer,
     gate: &mut ApprovalGate,
     kind: ApprovalItemKind,
@@ -129,84 +181,6 @@ fn is_honoured(
 ) -> bool {
     layer.scope.is_trusted()
         || gate.check_or_ask(&ApprovalItem::new(kind, name, content, at.clone()))
-}
-
-pub(super) fn collect_rules(
-    loaded: &LoadedConfig,
-    gate: &mut ApprovalGate,
-    problems: &mut Vec<ConfigProblem>,
-) -> PermissionRules {
-    let mut rules = PermissionRules::default();
-    for layer in &loaded.layers {
-        let permissions = &layer.settings.permissions;
-        let mut understood = |list: &[Located<String>]| -> Vec<_> {
-            list.iter().filter_map(|text| rule(text, layer.scope, problems)).collect()
-        };
-        rules.deny.extend(understood(&permissions.deny));
-        rules.ask.extend(understood(&permissions.ask));
-        for allow in understood(&permissions.allow) {
-            if allow.rule == ToolPattern::Everything {
-                let message = "`mcp__*` can deny and ask, not allow".to_owned();
-                problems
-                    .push(ConfigProblem::error(ConfigProblemKind::BadRule, message).at(allow.at));
-            } else if is_honoured(
-                layer,
-                gate,
-                ApprovalItemKind::AllowRule,
-                &allow.text,
-                json!(allow.text),
-                &allow.at,
-            ) {
-                rules.allow.push(allow);
-            }
-        }
-        if let Some(mode) = &permissions.default_mode {
-            let word = mode.value.word();
-            if is_honoured(layer, gate, ApprovalItemKind::Mode, word, json!(word), &mode.at) {
-                rules.mode = Some(mode.clone());
-                if layer.scope == Scope::Enterprise {
-                    rules.managed_mode = Some(mode.value);
-                }
-            }
-        }
-        if let Some(command) = &permissions.classifier {
-            let content = json!(command.value);
-            if is_honoured(
-                layer,
-                gate,
-                ApprovalItemKind::Classifier,
-                &command.value,
-                content,
-                &command.at,
-            ) {
-                rules.classifier = Some(ClassifierCommand {
-                    command: command.value.clone(),
-                    start_folder: layer.start_folder.clone(),
-                    at: command.at.clone(),
-                });
-            }
-        }
-    }
-    rules
-}
-
-fn rule(
-    text: &Located<String>,
-    scope: Scope,
-    problems: &mut Vec<ConfigProblem>,
-) -> Option<PermissionRule> {
-    match ToolPattern::parse(&text.value) {
-        Ok(rule) => {
-            Some(PermissionRule { text: text.value.clone(), rule, scope, at: text.at.clone() })
-        }
-        Err(error) => {
-            problems.push(
-                ConfigProblem::error(ConfigProblemKind::BadRule, error.to_string())
-                    .at(text.at.clone()),
-            );
-            None
-        }
-    }
 }
 
 pub(super) fn collect_hooks(loaded: &LoadedConfig, gate: &mut ApprovalGate) -> Vec<Hook> {

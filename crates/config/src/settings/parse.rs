@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::PluginSettings;
 use super::types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, ServerEntries, Settings,
 };
-use crate::entry::{decode_callback_port, decode_questions, decode_scopes};
+use super::{PluginSettings, WrittenRule};
+use crate::entry::{decode_callback_port, decode_questions, decode_scopes, decode_start};
 use crate::policy::{ServerRule, decode_server_rule};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
@@ -24,10 +24,15 @@ pub(crate) fn decode_settings(
 ) -> Settings {
     let mut fields = ObjectFields::new(node, what, problems);
     fields.allow(&["$schema"]);
+    let mcp_servers = decode_servers(&mut fields);
+    let problems_before = fields.problem_count();
+    let permissions = fields.nested("permissions", permissions).unwrap_or_default();
+    let hooks = fields.nested("hooks", hooks).unwrap_or_default();
     let settings = Settings {
-        mcp_servers: decode_servers(&mut fields),
-        permissions: fields.nested("permissions", permissions).unwrap_or_default(),
-        hooks: fields.nested("hooks", hooks).unwrap_or_default(),
+        mcp_servers,
+        permissions,
+        hooks,
+        unclear_restrictions: fields.first_error_since(problems_before),
         env: fields.text_map("env"),
         enabled_mcpjson_servers: fields.texts("enabledMcpjsonServers").unwrap_or_default(),
         disabled_mcpjson_servers: fields.texts("disabledMcpjsonServers").unwrap_or_default(),
@@ -40,11 +45,13 @@ pub(crate) fn decode_settings(
         allow_managed_mcp_servers_only: fields.flag("allowManagedMcpServersOnly"),
         connectors: located(&mut fields, "connectors", connectors),
         xaa_idp: located(&mut fields, "xaaIdp", identity_provider),
+        secret_providers: fields.text_map("secretProviders"),
         native_plugins: fields.texts("nativePlugins").unwrap_or_default(),
         plugins: fields.nested("plugins", PluginSettings::read).unwrap_or_default(),
         inherit: fields.texts("inherit").unwrap_or_default(),
         ide_tools: fields.texts("ideTools"),
         questions: fields.nested("questions", decode_questions).unwrap_or_default(),
+        start: decode_start(&mut fields),
         check_arguments: fields.flag("checkArguments").map(|flag| flag.value),
         limits: fields.nested("limits", limits).unwrap_or_default(),
     };
@@ -81,12 +88,19 @@ fn located<T>(
 
 fn permissions(fields: &mut ObjectFields<'_>) -> Permissions {
     Permissions {
-        allow: fields.texts("allow").unwrap_or_default(),
-        deny: fields.texts("deny").unwrap_or_default(),
-        ask: fields.texts("ask").unwrap_or_default(),
+        allow: permission_rules(fields, "allow"),
+        deny: permission_rules(fields, "deny"),
+        ask: permission_rules(fields, "ask"),
         default_mode: mode(fields),
         classifier: fields.text("classifier"),
     }
+}
+
+/// The rules of a list. The problems of a rule are reported with it, by `resolve::settings`.
+fn permission_rules(fields: &mut ObjectFields<'_>, key: &'static str) -> Vec<Located<WrittenRule>> {
+    fields.list(key, "a list of rules", |node| {
+        Some(Located::new(WrittenRule::decode(node)?, node.at.clone()))
+    })
 }
 
 fn mode(fields: &mut ObjectFields<'_>) -> Option<Located<Mode>> {
@@ -213,10 +227,12 @@ fn limits(fields: &mut ObjectFields<'_>) -> Limits {
         connections: number("connections"),
         session_idle_ms: number("sessionIdleMs"),
         hub_idle_ms: number("hubIdleMs"),
+        server_idle_ms: number("serverIdleMs"),
         spill_bytes: number("spillBytes"),
         spill_days: number("spillDays"),
         image_pixels: number("imagePixels"),
         image_bytes: number("imageBytes"),
+        threads: number("threads"),
         reset_on_progress: None,
     };
     limits.reset_on_progress = fields.flag("resetOnProgress").map(|flag| flag.value);

@@ -2,7 +2,7 @@
 //!
 //! Used by `resolve::settings` and `load::managed`. Calls are matched in `core::permission`.
 
-/// A parsed permission rule: a normalised server, and a glob for its tools.
+/// A parsed permission rule: a normalised server, and a glob for its tools or, after `method:`, for its methods.
 ///
 /// Parsing does not match calls, which needs the catalog; it only refuses texts that could never match.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,15 @@ impl ToolPattern {
         let is_word = |part: &str| !part.is_empty() && part.chars().all(is_plain);
         let is_glob =
             |part: &str| !part.is_empty() && part.chars().all(|c| c == '*' || is_plain(c));
+        // Methods are matched as they are.
+        let is_method = |part: &str| {
+            let method = part.strip_prefix("method:").unwrap_or_default();
+            !method.is_empty() && method.chars().all(|c| c.is_ascii_graphic())
+        };
         match rest.split_once("__") {
             None if is_word(rest) => Ok(Self::Server(rest.to_owned())),
             Some((server, "*")) if is_word(server) => Ok(Self::Server(server.to_owned())),
-            Some((server, tools)) if is_word(server) && is_glob(tools) => {
+            Some((server, tools)) if is_word(server) && (is_glob(tools) || is_method(tools)) => {
                 Ok(Self::Tools { server: server.to_owned(), tools: tools.to_owned() })
             }
             _ => Err(bad()),

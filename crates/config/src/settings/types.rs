@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::PluginSettings;
-use crate::entry::{Entry, QuestionSettings};
+use super::{PluginSettings, WrittenRule};
+use crate::entry::{Entry, QuestionSettings, StartPolicy};
 use crate::policy::ServerRule;
-use crate::source::{ConfigMember, Located};
+use crate::source::{ConfigMember, Located, SourceLocation};
 
 /// A settings file: the user's, a project's, or the administrator's.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
@@ -24,6 +24,9 @@ pub struct Settings {
     pub permissions: Permissions,
     /// Commands run around tool calls, by event.
     pub hooks: BTreeMap<HookEvent, Vec<HookGroup>>,
+    /// The first error in `permissions` or `hooks`: a rule or a hook that refuses calls may be lost.
+    #[schemars(skip)]
+    pub(crate) unclear_restrictions: Option<SourceLocation>,
     /// Variables. From a project only timeouts and the output limit count.
     pub env: BTreeMap<String, Located<String>>,
     /// Servers of `.mcp.json` that start without being asked about.
@@ -42,10 +45,13 @@ pub struct Settings {
     pub denied_mcp_servers: Vec<Located<ServerRule>>,
     /// Whether only the administrator's list of allowed servers counts.
     pub allow_managed_mcp_servers_only: Option<Located<bool>>,
-    /// The organisation's catalogue of servers.
+    /// The organisation's catalog of servers.
     pub connectors: Option<Located<ConnectorSource>>,
     /// The identity provider for signing in to many servers at once.
     pub xaa_idp: Option<Located<IdentityProvider>>,
+    /// Where secrets come from that are not in the secret store, by name: `${file:PATH}`, `${cmd:COMMAND}` or
+    /// `op://VAULT/ITEM/FIELD`.
+    pub secret_providers: BTreeMap<String, Located<String>>,
     /// Native plugins to load besides those in the plugin folder.
     pub native_plugins: Vec<Located<String>>,
     /// How native plugins are run.
@@ -56,6 +62,9 @@ pub struct Settings {
     pub ide_tools: Option<Vec<Located<String>>>,
     /// Who answers the questions of servers where the client cannot.
     pub questions: QuestionSettings,
+    /// When servers with known lists are started whose entries do not say it: with the first call that needs them, or
+    /// at once and for good.
+    pub start: Option<StartPolicy>,
     /// Whether the gateway checks the arguments of its clients' calls against the tool's schema before it sends them.
     /// Without it the server judges them. The command line and the library always check.
     pub check_arguments: Option<bool>,
@@ -72,11 +81,11 @@ pub struct ServerEntries(pub Vec<ConfigMember>);
 #[schemars(rename_all = "camelCase", default)]
 pub struct Permissions {
     /// Calls that need no question.
-    pub allow: Vec<Located<String>>,
+    pub allow: Vec<Located<WrittenRule>>,
     /// Calls that never happen.
-    pub deny: Vec<Located<String>>,
+    pub deny: Vec<Located<WrittenRule>>,
     /// Calls that are always asked about.
-    pub ask: Vec<Located<String>>,
+    pub ask: Vec<Located<WrittenRule>>,
     /// What happens to a call that no rule decides.
     pub default_mode: Option<Located<Mode>>,
     /// A command that helps the `auto` mode decide.
@@ -140,7 +149,7 @@ pub struct HookCommand {
     pub timeout: Option<u64>,
 }
 
-/// A catalogue of servers.
+/// A catalog of servers.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub struct ConnectorSource {
@@ -148,8 +157,8 @@ pub struct ConnectorSource {
     pub url: String,
     /// A command that prints the bearer token for it.
     pub token_helper: Option<String>,
-    /// Origins besides the catalogue's own that get the token too, such as `https://mcp.example.com`. Other servers of the
-    /// catalogue get none.
+    /// Origins besides the catalog's own that get the token too, such as `https://mcp.example.com`. Other servers of the
+    /// catalog get none.
     #[schemars(default)]
     pub token_origins: Vec<String>,
 }
@@ -198,6 +207,9 @@ pub struct Limits {
     pub session_idle_ms: Option<u64>,
     /// Milliseconds after which an idle hub ends.
     pub hub_idle_ms: Option<u64>,
+    /// Milliseconds without a call after which a server that no session needs is stopped, until the next call. 0 for
+    /// never.
+    pub server_idle_ms: Option<u64>,
     /// Bytes kept of results that were too large.
     pub spill_bytes: Option<u64>,
     /// Days they are kept.
@@ -207,6 +219,9 @@ pub struct Limits {
     pub image_pixels: Option<u64>,
     /// Bytes of an image, encoded as it is in the result, likewise.
     pub image_bytes: Option<u64>,
+    /// Threads of the hub and of `serve` that carry out calls, 64 at most; a hub reads it when it starts. Without it half
+    /// the processors, 1 at least and 8 at most.
+    pub threads: Option<u64>,
 }
 
 // === impl ServerEntries ===

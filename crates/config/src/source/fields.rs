@@ -5,7 +5,11 @@
 use std::collections::BTreeMap;
 
 use super::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation};
-use crate::problem::{ConfigProblem, ConfigProblemKind};
+use crate::nearest_name::nearest_name;
+use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint, ProblemSeverity};
+
+/// What other programs call the object of servers.
+const OTHER_NAMES_OF_SERVERS: [&str; 2] = ["servers", "context_servers"];
 
 /// The members of one object during decoding.
 ///
@@ -86,7 +90,7 @@ impl<'a> ObjectFields<'a> {
             (None, None) => {
                 let message = format!("{} has no `{key}`", self.what);
                 let at = self.at.clone();
-                self.reject(ConfigProblemKind::MissingMember, message, &at);
+                self.reject_missing(message, &[key], &at);
                 None
             }
             (text, _) => text,
@@ -127,14 +131,37 @@ impl<'a> ObjectFields<'a> {
         if !matches!(node.value, ConfigValue::List(_)) {
             return self.mismatch(key, "a list of strings", node);
         }
-        let mut texts = Vec::new();
-        for element in node.elements() {
-            match element.as_str() {
-                Some(text) => texts.push(Located::new(text.to_owned(), element.at.clone())),
-                None => self.mismatch(key, "a list of strings", element).unwrap_or_default(),
+        let text = |element: &ConfigNode| {
+            element.as_str().map(|text| Located::new(text.to_owned(), element.at.clone()))
+        };
+        Some(self.elements(key, "a list of strings", node, text))
+    }
+
+    /// A list of what `decode` reads; elements that it does not read are left out, with a problem each.
+    pub(crate) fn list<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        decode: impl FnMut(&ConfigNode) -> Option<T>,
+    ) -> Vec<T> {
+        match self.node(key) {
+            Some(node) if matches!(node.value, ConfigValue::List(_)) => {
+                self.elements(key, expected, node, decode)
             }
+            Some(node) => self.mismatch(key, expected, node).unwrap_or_default(),
+            None => Vec::new(),
         }
-        Some(texts)
+    }
+
+    fn elements<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        node: &ConfigNode,
+        mut decode: impl FnMut(&ConfigNode) -> Option<T>,
+    ) -> Vec<T> {
+        let element = |element| decode(element).or_else(|| self.mismatch(key, expected, element));
+        node.elements().iter().filter_map(element).collect()
     }
 
     pub(crate) fn strings(&mut self, key: &'static str) -> Vec<String> {
@@ -194,6 +221,18 @@ impl<'a> ObjectFields<'a> {
         value
     }
 
+    /// How many problems there are so far, of this object and those before it.
+    pub(crate) fn problem_count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// The location of the first error after `count` problems.
+    pub(crate) fn first_error_since(&self, count: usize) -> Option<SourceLocation> {
+        let errors = self.problems[count..].iter();
+        let mut errors = errors.filter(|problem| problem.severity == ProblemSeverity::Error);
+        errors.find_map(|problem| problem.at.clone())
+    }
+
     /// Checks an object with free names: only its type, and repeated names.
     pub(crate) fn check_names(&mut self, node: &ConfigNode, what: &str) {
         let inner = ObjectFields::new(node, what, self.problems);
@@ -206,6 +245,20 @@ impl<'a> ObjectFields<'a> {
         self.push(ConfigProblem::error(kind, message).at(at.clone()));
     }
 
+    /// Records that the object has none of these members, with a hint if one of them was mistyped.
+    pub(crate) fn reject_missing(
+        &mut self,
+        message: String,
+        keys: &[&'static str],
+        at: &SourceLocation,
+    ) {
+        self.sound = false;
+        let mut problem =
+            ConfigProblem::error(ConfigProblemKind::MissingMember, message).at(at.clone());
+        problem.hint = self.members.iter().find_map(|member| rename_hint(&member.key, keys));
+        self.push(problem);
+    }
+
     /// Records a problem that the object survives.
     pub(crate) fn add_problem(&mut self, problem: ConfigProblem) {
         self.push(problem);
@@ -214,6 +267,11 @@ impl<'a> ObjectFields<'a> {
     /// Marks members as known.
     pub(crate) fn allow(&mut self, keys: &[&'static str]) {
         self.asked.extend_from_slice(keys);
+    }
+
+    /// Where the object stands.
+    pub(crate) fn at(&self) -> &SourceLocation {
+        &self.at
     }
 
     /// The object's name in messages.
@@ -229,8 +287,9 @@ impl<'a> ObjectFields<'a> {
             let names: Vec<_> = unknown.iter().map(|member| format!("`{}`", member.key)).collect();
             let noun = if names.len() == 1 { "member" } else { "members" };
             let message = format!("unknown {noun} {} in {}", names.join(", "), self.what);
-            let problem = ConfigProblem::warning(ConfigProblemKind::UnknownMember, message)
+            let mut problem = ConfigProblem::warning(ConfigProblemKind::UnknownMember, message)
                 .at(first.at.clone());
+            problem.hint = unknown.iter().find_map(|member| rename_hint(&member.key, &self.asked));
             self.push(problem);
         }
         self.sound
@@ -240,7 +299,7 @@ impl<'a> ObjectFields<'a> {
         for (index, member) in self.members.iter().enumerate() {
             if self.members[index + 1..].iter().any(|later| later.key == member.key) {
                 let message =
-                    format!("`{}` stands twice in {}; the later one counts", member.key, self.what);
+                    format!("`{}` occurs twice in {}; the later one counts", member.key, self.what);
                 self.push(
                     ConfigProblem::warning(ConfigProblemKind::RepeatedMember, message)
                         .at(member.at.clone()),
@@ -259,4 +318,14 @@ impl<'a> ObjectFields<'a> {
         problem.server = self.server.map(ToOwned::to_owned);
         self.problems.push(problem);
     }
+}
+
+/// The hint for a member whose name is close to a known one, or is another program's name for it.
+fn rename_hint(written: &str, known: &[&'static str]) -> Option<ProblemHint> {
+    let servers = known.iter().find(|key| **key == "mcpServers");
+    let meant = match servers.filter(|_| OTHER_NAMES_OF_SERVERS.contains(&written)) {
+        Some(servers) => *servers,
+        None => nearest_name(written, known.iter().copied()).filter(|meant| *meant != written)?,
+    };
+    Some(ProblemHint::Other(format!("did you mean `{meant}` instead of `{written}`?")))
 }

@@ -10,6 +10,8 @@ use crate::problem::{ConfigProblem, ConfigProblemKind};
 
 /// Larger than any configuration; a foreign file must not fill the memory.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+/// Claude Code keeps the history of all projects beside its servers, which makes files of more than 10 MiB.
+const MAX_CLIENT_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Which owners a file may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,14 @@ impl FileReader {
     /// Reads the file at `path`.
     pub(crate) fn read(&mut self, path: &Path, ownership: FileOwnership) -> FileReadResult {
         self.note(path);
-        read_file(path, ownership).unwrap_or_else(|error| unusable(path, &error))
+        read_file(path, ownership, MAX_FILE_BYTES).unwrap_or_else(|error| unusable(path, &error))
+    }
+
+    /// Reads the user's own file of another client, which may hold much besides servers.
+    pub(crate) fn read_client_file(&mut self, path: &Path) -> FileReadResult {
+        self.note(path);
+        read_file(path, FileOwnership::Any, MAX_CLIENT_FILE_BYTES)
+            .unwrap_or_else(|error| unusable(path, &error))
     }
 
     /// The entries of a folder, sorted by name. A missing folder is empty; an unreadable folder is a problem,
@@ -80,14 +89,25 @@ impl FileReader {
     }
 }
 
-fn read_file(path: &Path, ownership: FileOwnership) -> std::io::Result<FileReadResult> {
+fn read_file(
+    path: &Path,
+    ownership: FileOwnership,
+    max_bytes: u64,
+) -> std::io::Result<FileReadResult> {
     let link = match fs::symlink_metadata(path) {
         Ok(link) => link,
         Err(error) if is_absent(&error) => return Ok(FileReadResult::Nothing),
         Err(error) => return Err(error),
     };
     // Checked before opening, because opening a pipe would block.
-    let target = fs::metadata(path)?;
+    let target = match fs::metadata(path) {
+        Ok(target) => target,
+        Err(error) if is_absent(&error) => {
+            let why = "it is a link to a file that does not exist";
+            return Ok(FileReadResult::Unusable(problem(path, why)));
+        }
+        Err(error) => return Err(error),
+    };
     if !target.is_file() {
         return Ok(FileReadResult::Unusable(problem(path, "it is not a regular file")));
     }
@@ -95,9 +115,10 @@ fn read_file(path: &Path, ownership: FileOwnership) -> std::io::Result<FileReadR
         return Ok(FileReadResult::Unusable(foreign(path)));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Ok(FileReadResult::Unusable(problem(path, "it is larger than 4 MiB")));
+    File::open(path)?.take(max_bytes + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        let why = format!("it is larger than {} MiB", max_bytes / (1024 * 1024));
+        return Ok(FileReadResult::Unusable(problem(path, &why)));
     }
     Ok(match String::from_utf8(bytes) {
         Ok(text) => FileReadResult::Text(text),

@@ -75,6 +75,10 @@ fn filters_of_tools() {
 fn rules() {
     let server = || "github".to_owned();
     assert_eq!(ToolPattern::parse("mcp__*"), Ok(ToolPattern::Everything));
+    let methods = |tools: &str| ToolPattern::Tools { server: "a".into(), tools: tools.into() };
+    assert_eq!(ToolPattern::parse("mcp__a__method:x/*"), Ok(methods("method:x/*")));
+    assert!(ToolPattern::parse("mcp__a__method:").is_err());
+    assert!(ToolPattern::parse("mcp__a__method:x y").is_err());
     assert_eq!(ToolPattern::parse("mcp__github"), Ok(ToolPattern::Server(server())));
     assert_eq!(ToolPattern::parse("mcp__github__*"), Ok(ToolPattern::Server(server())));
     assert_eq!(

@@ -5,6 +5,7 @@
 //! - `project/…`, `home/…`, `config/…`, `managed/…`: a file with this content,
 //! - `before project/…`: a file that exists only while a person approves everything,
 //! - `env`: lines `NAME=VALUE`,
+//! - `secrets`: lines `NAME=VALUE` of the store, and `cmd LINE=VALUE` of a command,
 //! - `ask`: lines such as `approve all`, `approve NAME`, `reject NAME`, `agent NAME`, `strict`,
 //!   `cwd project/sub`, `dynamic {…}`, `dynamic-file project/x.json`, `connectors {…}`, `owner other`,
 //!   `link project/x to project/y`, `old approvals` (in the format of the first version),
@@ -14,11 +15,16 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use switchboard_config::secret::{
+    NoSecrets, SecretLookup, SecretLookupError, SecretProvider, SecretSource, SecretText,
+};
 use switchboard_config::{
     ConfigNode, ConfigProblem, ConfigWorkspace, Desired, DesiredServer, DiscoveredServer,
     DynamicConfig, EDITOR_SERVER, Entry, FetchedConnectors, HostContext, Ide, PermissionRule,
-    PluginTerms, ResolveOptions, Scope, ServerReadiness, SourceOrigin, Transport,
+    PluginTerms, ResolveOptions, Scope, ServerReadiness, SignInOwner, SourceOrigin, Transport,
+    read_limits,
 };
 
 /// One case.
@@ -56,11 +62,54 @@ pub(crate) struct World {
     found: Vec<DiscoveredServer>,
 }
 
+/// The value of a secret that the store has and cannot open.
+pub(crate) const LOCKED_SECRET: &str = "<locked>";
+
+/// Secrets of a case.
+#[derive(Debug)]
+struct FixedSecrets(Vec<(String, String)>);
+
+impl FixedSecrets {
+    fn new(lines: &str) -> Self {
+        let pairs = lines.lines().filter_map(|line| line.split_once('='));
+        Self(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+impl SecretLookup for FixedSecrets {
+    fn find_secret(&self, source: SecretSource<'_>) -> Result<SecretText, SecretLookupError> {
+        let key = match source {
+            SecretSource::Store(name) => name.to_owned(),
+            SecretSource::Provider(SecretProvider::Command(line)) => format!("cmd {line}"),
+            SecretSource::Provider(other) => {
+                return Err(SecretLookupError::Failed(format!("no {other:?} in cases")));
+            }
+        };
+        match self.0.iter().find(|(name, _)| *name == key) {
+            Some((_, value)) if value == LOCKED_SECRET => {
+                Err(SecretLookupError::Failed("the keychain is locked".to_owned()))
+            }
+            found => {
+                found.map(|(_, value)| SecretText::new(value)).ok_or(SecretLookupError::NotSet)
+            }
+        }
+    }
+
+    fn watched_files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let world = Self::at(&folder.path().canonicalize().unwrap());
         Self { _folder: Some(folder), ..world }
+    }
+
+    /// Sets the secrets of the store, as lines `NAME=VALUE`.
+    pub(crate) fn set_secrets(&mut self, lines: &str) {
+        self.surroundings.secrets = Arc::new(FixedSecrets::new(lines));
     }
 
     /// A world in an existing folder.
@@ -78,6 +127,7 @@ impl World {
             managed_dir: root.join("managed"),
             owner: owner(&root),
             now: 1_700_000_000,
+            secrets: Arc::new(NoSecrets),
         };
         Self {
             root,
@@ -107,6 +157,8 @@ impl World {
 
     pub(crate) fn desired(&self) -> Desired {
         let mut desired = self.workspace().desired();
+        // What is read before there is a runtime is what counts afterwards.
+        assert_eq!(read_limits(&self.surroundings), desired.settings.limits);
         self.found.iter().cloned().for_each(|found| desired.add_discovered(found));
         desired
     }
@@ -196,6 +248,7 @@ impl Case {
                     let variables: Vec<_> = variables.collect();
                     world.surroundings.env.extend(variables);
                 }
+                "secrets" => world.set_secrets(text),
                 "expect" | "ask" => {}
                 place if place.starts_with("before ") => {}
                 place => world.write(place, text.trim_end()),
@@ -253,6 +306,17 @@ fn ask(world: &mut World, line: &str) {
             assert!(text.contains("own-folder"), "{text}");
             fs::write(&path, text.replace("own-folder", "project-root")).unwrap();
         }
+        // As a version wrote them that knew no secrets.
+        "secretless" => {
+            let path = world.path("state/approvals.json");
+            let text = fs::read_to_string(&path).unwrap();
+            let mut approvals: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let folders = approvals["folders"].as_object_mut().unwrap();
+            for record in folders.values_mut().flat_map(|it| it.as_object_mut().unwrap()) {
+                assert!(record.1.as_object_mut().unwrap().remove("secrets").is_some());
+            }
+            fs::write(&path, approvals.to_string()).unwrap();
+        }
         "show" => world.shows_start_folders = true,
         "folder" => fs::create_dir_all(world.path(rest)).unwrap(),
         "" => {}
@@ -276,6 +340,9 @@ pub(crate) fn render(desired: &Desired) -> String {
         let rule = |rule: &PermissionRule| format!("{verb} {} ({})", rule.text, rule.scope);
         lines.extend(rules.iter().map(rule));
     }
+    lines.extend(
+        desired.rules.unclear.iter().map(|at| format!("no calls: unclear settings [{at}]")),
+    );
     lines.extend(desired.rules.mode.iter().map(|mode| format!("mode {}", mode.value.word())));
     lines.extend(
         desired.rules.classifier.iter().map(|command| format!("classifier {}", command.command)),
@@ -344,7 +411,10 @@ fn settings(desired: &Desired, lines: &mut Vec<String>) {
     let each = settings.plugins.each.iter();
     lines.extend(each.map(|(name, own)| format!("plugin {name} {}", terms(own))));
     lines.extend(settings.ide_tools.iter().flatten().map(|it| format!("ide-tool {}", it.value)));
+    lines.extend(settings.start.iter().map(|it| format!("start {it:?}")));
     lines.extend(settings.limits.hub_idle_ms.iter().map(|it| format!("hub-idle {it}")));
+    lines.extend(settings.limits.server_idle_ms.iter().map(|it| format!("server-idle {it}")));
+    lines.extend(settings.limits.threads.iter().map(|it| format!("threads {it}")));
 }
 
 fn terms(terms: &PluginTerms) -> String {
@@ -377,6 +447,9 @@ fn server(server: &DesiredServer) -> String {
         };
         if entry.share_principals {
             line.push_str(" (all principals share it)");
+        }
+        if entry.sign_in == SignInOwner::Shared {
+            line.push_str(" (its sign-in is shared)");
         }
     }
     if let Some(reason) = server.state.reason() {

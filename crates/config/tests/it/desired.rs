@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::case::cases;
+use serde_json::json;
+use switchboard_config::EntryCredential;
+
+use crate::case::{World, cases};
 
 fn check(file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cases").join(file);
@@ -33,4 +36,21 @@ macro_rules! case_files {
     )*};
 }
 
-case_files! { entries expansion scopes trust policy managed settings agents connectors hostile start }
+case_files! { entries expansion scopes trust policy managed settings agents connectors hostile start secrets }
+
+#[test]
+fn the_folder_of_a_bundle_is_no_credential() {
+    let world = World::new();
+    let entries = json!({ "mcpServers": {
+        "plain": { "command": "${SWITCHBOARD_PLUGIN_ROOT}/serve", "args": ["${HOME}"] },
+        "keyed": { "command": "${SWITCHBOARD_PLUGIN_ROOT}/serve", "env": { "API_KEY": "k" } },
+    } });
+    world.write("config/plugins/kit/.mcp.json", &entries.to_string());
+    let desired = world.desired();
+    let check = |name: &str, expected: fn(&EntryCredential) -> bool| {
+        let server = desired.servers_named(name).next().unwrap();
+        assert!(expected(&server.credential()), "{name}: {:?}", server.credential());
+    };
+    check("plugin:kit:plain", |credential| matches!(credential, EntryCredential::None));
+    check("plugin:kit:keyed", |credential| matches!(credential, EntryCredential::InEntry(_)));
+}

@@ -106,7 +106,10 @@ fn what_cannot_be_read_is_not_changed() {
         set_member("{\n  \"a\": ", &["b"], &json!(1)).unwrap_err().to_string(),
         "line 2, column 8: Expected value after colon in object property"
     );
-    assert_eq!(set_member("[]", &["b"], &json!(1)).unwrap_err().to_string(), "`` is not an object");
+    assert_eq!(
+        set_member("[]", &["b"], &json!(1)).unwrap_err().to_string(),
+        "the file is not an object"
+    );
     assert!(set_member("{\"a\": 5}", &["a", "b"], &json!(1)).is_err());
 }
 

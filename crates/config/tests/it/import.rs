@@ -1,12 +1,8 @@
 //! Tests of the readers of other clients' files, with files as those clients write them.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
-use switchboard_config::import::{ClientApp, ClientServers, plan_import, read_client_file};
-use switchboard_config::{
-    Entry, EnvironmentVariables, ServerSignature, SourceOrigin, Stdio, Transport,
-};
+use switchboard_config::import::{ClientApp, ClientServers, read_client_file};
+use switchboard_config::{EnvironmentVariables, SourceOrigin};
 
 use crate::case::World;
 
@@ -28,7 +24,8 @@ fn check(client: ClientApp, name: &str, text: &str, expected: &[(&str, Value)]) 
         );
         assert!(checked.entry.is_some(), "{} is not usable: {:?}", server.name, checked.problems);
     }
-    read.problems.iter().map(|problem| problem.message.clone()).collect()
+    let losses = read.servers.iter().flat_map(|server| &server.losses);
+    read.problems.iter().chain(losses).map(|problem| problem.message.clone()).collect()
 }
 
 #[test]
@@ -40,59 +37,119 @@ fn claude_code() {
         ".claude.json",
         text,
         &[
-            ("a", json!({ "type": "stdio", "command": "x", "args": [], "env": {} })),
+            ("a", json!({ "type": "stdio", "command": "x" })),
             ("b", json!({ "type": "http", "url": "https://b.example" })),
         ],
     );
     let read = file(ClientApp::ClaudeCode, ".claude.json", text);
     assert_eq!(read.servers[1].project.as_deref(), Some("/p".as_ref()));
+    assert_eq!(read.servers[1].client, ClientApp::ClaudeCode);
     assert_eq!(read.servers[1].at.to_string(), ".claude.json:2:44");
 }
 
 #[test]
-fn claude_desktop() {
-    check(
-        ClientApp::ClaudeDesktop,
-        "claude_desktop_config.json",
-        r#"{"mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "/d"]}}, "globalShortcut": ""}"#,
-        &[("fs", json!({ "command": "npx", "args": ["-y", "fs", "/d"] }))],
+fn claude_code_with_everything() {
+    let notes = check(
+        ClientApp::ClaudeCode,
+        ".claude.json",
+        r#"{"mcpServers": {"web": {"type": "http", "url": "https://w.example", "headersHelper": "get-headers", "alwaysLoad": true,
+            "oauth": {"clientId": "abc", "callbackPort": 3118}, "timeout": 60000, "icon": "w.png"},
+            "mine": {"command": "x", "timeout": 500}},
+            "projects": {"/p": {"mcpServers": {"here": {"command": "y", "args": ["${KEY:-none}"]}}, "disabledMcpServers": ["here", "mine", "gone"]}}}"#,
+        &[
+            (
+                "web",
+                json!({ "type": "http", "url": "https://w.example", "headersHelper": "get-headers",
+                "oauth": { "clientId": "abc", "callbackPort": 3118 }, "alwaysLoad": true, "timeout": 60000 }),
+            ),
+            ("mine", json!({ "command": "x" })),
+            ("here", json!({ "command": "y", "args": ["${KEY:-none}"], "disabled": true })),
+        ],
+    );
+    assert_eq!(
+        notes,
+        [
+            "`icon` of `web` is not taken over: there is no equivalent here",
+            "`timeout` of `mine` is not taken over: a timeout is at least one second here",
+            "`mine` is disabled in /p, and becomes enabled there",
+        ]
     );
 }
 
 #[test]
+fn claude_desktop() {
+    let notes = check(
+        ClientApp::ClaudeDesktop,
+        "claude_desktop_config.json",
+        r#"{"mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "/d"]}, "sh": {"command": "sh", "args": ["-c", "exec ${SERVER}"]}}, "globalShortcut": ""}"#,
+        &[
+            ("fs", json!({ "command": "npx", "args": ["-y", "fs", "/d"] })),
+            ("sh", json!({ "command": "sh", "args": ["-c", "exec ${SERVER}"] })),
+        ],
+    );
+    let literal = "`args[1]` of `sh` has another meaning here: `${SERVER}` is plain text for the client, and is replaced by a variable here";
+    assert_eq!(notes, [literal]);
+}
+
+#[test]
 fn cursor() {
-    check(
+    let notes = check(
         ClientApp::Cursor,
         "mcp.json",
-        r#"{"mcpServers": {"a": {"command": "${userHome}/bin/a", "env": {"K": "${env:API_KEY}"}, "envFile": "${workspaceFolder}/.env"},
-            "b": {"url": "https://b.example/mcp", "headers": {"Authorization": "Bearer ${env:T}"}}}}"#,
+        r#"{"mcpServers": {"a": {"command": "${userHome}/bin/a", "args": ["${workspaceRoot}", "${workspaceFolderBasename}"],
+            "env": {"K": "${env:API_KEY}", "F": "${config:a.b}"}, "envFile": "${workspaceFolder}/.env"},
+            "b": {"url": "https://b.example/mcp", "headers": {"Authorization": "Bearer ${env:T}"},
+                  "auth": {"CLIENT_ID": "id", "CLIENT_SECRET": "${env:S}", "scopes": ["read"], "resource": "r"}}}}"#,
         &[
             (
                 "a",
-                json!({ "command": "${HOME}/bin/a", "env": { "K": "${API_KEY}" }, "envFile": "./.env" }),
+                json!({ "command": "${HOME}/bin/a", "args": ["${workspaceFolder}", "${workspaceFolderBasename}"],
+                "env": { "K": "${API_KEY}", "F": "${config:a.b}" }, "envFile": "${workspaceFolder}/.env" }),
             ),
             (
                 "b",
-                json!({ "type": "http", "url": "https://b.example/mcp", "headers": { "Authorization": "Bearer ${T}" } }),
+                json!({ "type": "http", "url": "https://b.example/mcp", "headers": { "Authorization": "Bearer ${T}" },
+                "oauth": { "clientId": "id", "clientSecret": "${S}", "scopes": ["read"] } }),
             ),
         ],
+    );
+    assert_eq!(
+        notes,
+        [
+            "`env.F` of `a` has another meaning here: `${config:a.b}` is not replaced here",
+            "`auth.resource` of `b` is not taken over: there is no equivalent here",
+        ]
     );
 }
 
 #[test]
 fn vscode_with_inputs() {
-    let servers = r#"{"inputs": [{"type": "promptString", "id": "github-token", "description": "Token", "password": true}],
-        "servers": {"gh": {"type": "http", "url": "https://gh.example/mcp", "headers": {"Authorization": "Bearer ${input:github-token}"}},
-                    "local": {"command": "node", "args": ["${workspaceFolder}/s.js"], "dev": {"watch": "x"}}}}"#;
+    let servers = r#"{"inputs": [{"type": "promptString", "id": "github-token", "description": "Token", "password": true},
+                   {"type": "promptString", "id": "port", "default": "80"}, {"type": "pickString", "id": "env", "options": ["a"]}],
+        "servers": {"gh": {"type": "http", "url": "https://gh.example/mcp", "headers": {"Authorization": "Bearer ${input:github-token}"}, "oauth": {"clientId": "c"}, "gallery": true, "version": "1.2"},
+                    "local": {"command": "node", "args": ["${workspaceFolder}/s.js", "${input:port}:${input:env}", "${env:GITHUB_TOKEN}"], "dev": {"watch": "x"}, "sandboxEnabled": true}}}"#;
     let expected = [
         (
             "gh",
-            json!({ "type": "http", "url": "https://gh.example/mcp", "headers": { "Authorization": "Bearer ${GITHUB_TOKEN}" } }),
+            json!({ "type": "http", "url": "https://gh.example/mcp", "headers": { "Authorization": "Bearer ${secret:GITHUB_TOKEN}" },
+            "oauth": { "clientId": "c" } }),
         ),
-        ("local", json!({ "command": "node", "args": ["./s.js"] })),
+        (
+            "local",
+            json!({ "command": "node", "args": ["${workspaceFolder}/s.js", "${PORT:-80}:${ENV}", "${GITHUB_TOKEN}"] }),
+        ),
     ];
     let notes = check(ClientApp::VsCode, "mcp.json", servers, &expected);
-    assert_eq!(notes, ["the input `github-token` becomes the variable `GITHUB_TOKEN`"]);
+    assert_eq!(
+        notes,
+        [
+            "the input `github-token` becomes the secret `GITHUB_TOKEN`",
+            "the input `port` becomes the variable `PORT`",
+            "the input `env` becomes the variable `ENV`",
+            "`dev` of `local` is not taken over: there is no equivalent here",
+            "`sandboxEnabled` of `local` is not taken over: there is no equivalent here",
+        ]
+    );
     check(
         ClientApp::VsCode,
         "settings.json",
@@ -103,19 +160,19 @@ fn vscode_with_inputs() {
 
 #[test]
 fn codex() {
-    let read = check(
-        ClientApp::Codex,
-        "config.toml",
-        r#"
+    let text = r#"
 model = "gpt"
 [mcp_servers.docs]
 command = "npx"
 args = ["-y", "docs"]
-env_vars = ["LOCAL_TOKEN"]
+env_vars = ["LOCAL_TOKEN", { name = "OTHER", source = "local" }, { name = "FAR", source = "remote" }]
+startup_timeout_sec = 20
 tool_timeout_sec = 45.5
 enabled = false
+required = true
 enabled_tools = ["open"]
 disabled_tools = ["rm"]
+default_tools_approval_mode = "approve"
 [mcp_servers.docs.env]
 A = "1"
 [mcp_servers.figma]
@@ -123,34 +180,62 @@ url = "https://figma.example/mcp"
 bearer_token_env_var = "FIGMA"
 http_headers = { "X-Region" = "eu" }
 env_http_headers = { "X-Key" = "KEY_VAR" }
-"#,
+scopes = ["read"]
+enabled_tools = []
+"#;
+    let notes = check(
+        ClientApp::Codex,
+        "config.toml",
+        text,
         &[
             (
                 "docs",
-                json!({ "command": "npx", "args": ["-y", "docs"], "env": { "A": "1" }, "inheritEnv": ["LOCAL_TOKEN"],
+                json!({ "command": "npx", "args": ["-y", "docs"], "env": { "A": "1" }, "inheritEnv": ["LOCAL_TOKEN", "OTHER"],
                 "timeout": 45500, "disabled": true, "tools": { "allow": ["open"], "deny": ["rm"] } }),
             ),
             (
                 "figma",
                 json!({ "type": "http", "url": "https://figma.example/mcp",
-                "headers": { "X-Region": "eu", "X-Key": "${KEY_VAR}", "Authorization": "Bearer ${FIGMA}" } }),
+                "headers": { "X-Region": "eu", "X-Key": "${KEY_VAR}", "Authorization": "Bearer ${FIGMA}" },
+                "oauth": { "scopes": ["read"] }, "tools": { "allow": [] } }),
             ),
         ],
     );
-    assert!(read.is_empty());
+    assert_eq!(
+        notes,
+        [
+            "`env_vars[2]` of `docs` is not taken over: only variables of this machine can be passed",
+            "`startup_timeout_sec` of `docs` is not taken over: there is no equivalent here",
+            "`required` of `docs` is not taken over: there is no equivalent here",
+            "`default_tools_approval_mode` of `docs` is not taken over: there is no equivalent here",
+        ]
+    );
+    let read = file(ClientApp::Codex, "config.toml", text);
+    let at: Vec<_> = read.servers[0]
+        .losses
+        .iter()
+        .filter_map(|lost| lost.at.as_ref())
+        .map(|at| at.line)
+        .collect();
+    assert_eq!(at, [6, 7, 10, 13]);
 }
 
 #[test]
 fn gemini() {
-    check(
+    let notes = check(
         ClientApp::Gemini,
         "settings.json",
-        r#"{"theme": "x", "mcpServers": {"h": {"httpUrl": "https://h.example/mcp", "timeout": 5000, "trust": true},
-            "s": {"url": "https://s.example/sse"},
+        r#"{"theme": "x", "mcp": {"excluded": ["s"]},
+            "mcpServers": {"h": {"httpUrl": "https://h.example/mcp", "timeout": 5000, "trust": true, "description": "d",
+                "oauth": {"enabled": true, "clientId": "c", "tokenUrl": "https://h.example/token"}},
+            "s": {"url": "https://s.example/sse", "trust": false},
             "p": {"command": "py", "env": {"K": "$MY_KEY", "M": "${OTHER}", "P": "5$ $"}, "includeTools": ["a"], "excludeTools": ["b"]}}}"#,
         &[
-            ("h", json!({ "type": "http", "url": "https://h.example/mcp", "timeout": 5000 })),
-            ("s", json!({ "type": "sse", "url": "https://s.example/sse" })),
+            (
+                "h",
+                json!({ "type": "http", "url": "https://h.example/mcp", "timeout": 5000, "oauth": { "clientId": "c" } }),
+            ),
+            ("s", json!({ "type": "sse", "url": "https://s.example/sse", "disabled": true })),
             (
                 "p",
                 json!({ "command": "py", "env": { "K": "${MY_KEY}", "M": "${OTHER}", "P": "5$ $" },
@@ -158,14 +243,23 @@ fn gemini() {
             ),
         ],
     );
+    assert_eq!(
+        notes,
+        [
+            "`oauth.enabled` of `h` is not taken over: there is no equivalent here",
+            "`oauth.tokenUrl` of `h` is not taken over: there is no equivalent here",
+            "`trust` of `h` is not taken over: there is no equivalent here",
+        ]
+    );
 }
 
 #[test]
 fn windsurf() {
-    check(
+    let notes = check(
         ClientApp::Windsurf,
         "mcp_config.json",
-        r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/mcp", "headers": {"K": "${env:K}"}}, "b": {"command": "x", "disabled": true, "disabledTools": ["t"]}}}"#,
+        r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/mcp", "headers": {"K": "${env:K}"}},
+            "b": {"command": "x", "disabled": true, "disabledTools": ["t"], "alwaysAllow": ["u"]}}}"#,
         &[
             (
                 "a",
@@ -174,6 +268,18 @@ fn windsurf() {
             ("b", json!({ "command": "x", "disabled": true, "tools": { "deny": ["t"] } })),
         ],
     );
+    assert_eq!(notes, ["`alwaysAllow` of `b` is not taken over: there is no equivalent here"]);
+    // A file is a provider here, which settings declare, so this server stays in the client.
+    let text = r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/mcp", "headers": {"F": "${file:/run/key}"}}}}"#;
+    let read = file(ClientApp::Windsurf, "mcp_config.json", text);
+    let server = &read.servers[0];
+    assert_eq!(
+        server.losses[0].message,
+        "`headers.F` of `a` has another meaning here: `${file:/run/key}` is not replaced here"
+    );
+    let variables = EnvironmentVariables::new();
+    let checked = switchboard_config::check_entry("a", &server.entry, &server.at, &variables);
+    assert!(checked.entry.is_none(), "{:?}", checked.problems);
 }
 
 #[test]
@@ -182,36 +288,56 @@ fn zed() {
         ClientApp::Zed,
         "settings.json",
         r#"{ // mine
-            "context_servers": {"new": {"source": "custom", "enabled": false, "command": "x", "args": ["y"], "env": {}},
-            "old": {"command": {"path": "p", "args": ["q"], "env": {"A": "b"}}, "settings": {}},
-            "web": {"url": "https://w.example/mcp", "headers": {"A": "b"}},
+            "context_servers": {"new": {"source": "custom", "enabled": false, "command": "x", "args": ["y"], "env": {}, "timeout": 60},
+            "old": {"command": {"path": "p", "args": ["q"], "env": {"A": "b"}, "timeout": 9}, "settings": {"a": 1}, "enabled": false},
+            "web": {"url": "https://w.example/mcp", "headers": {"A": "b"}, "oauth": {"client_id": "c"}},
             "ext": {"source": "extension", "settings": {}},}}"#,
         &[
             ("new", json!({ "command": "x", "args": ["y"], "disabled": true })),
-            ("old", json!({ "command": "p", "args": ["q"], "env": { "A": "b" } })),
+            (
+                "old",
+                json!({ "command": "p", "args": ["q"], "env": { "A": "b" }, "disabled": true }),
+            ),
             (
                 "web",
-                json!({ "type": "http", "url": "https://w.example/mcp", "headers": { "A": "b" } }),
+                json!({ "type": "http", "url": "https://w.example/mcp", "headers": { "A": "b" }, "oauth": { "clientId": "c" } }),
             ),
         ],
     );
-    assert_eq!(notes, ["`ext` was not taken over: an extension of the editor provides it"]);
+    assert_eq!(
+        notes,
+        [
+            "`ext` was not taken over: an extension of the editor provides it",
+            "`timeout` of `new` is not taken over: versions of Zed disagree whether it counts seconds or milliseconds",
+            "`command.timeout` of `old` is not taken over: there is no equivalent here",
+            "`settings` of `old` is not taken over: there is no equivalent here",
+        ]
+    );
 }
 
 #[test]
 fn continue_dev() {
-    check(
+    let notes = check(
         ClientApp::Continue,
         "config.yaml",
-        "name: mine\nmcpServers:\n  - name: My Server\n    command: npx\n    args: [-y, x]\n    env:\n      K: ${{ secrets.K }}\n  \
-         - name: web\n    type: streamable-http\n    url: https://w.example/mcp\n    requestOptions:\n      headers:\n        A: b\n",
+        "name: mine\nmcpServers:\n  - name: My Server\n    command: npx\n    args: [-y, x]\n    connectionTimeout: 2000\n    env:\n      K: ${{ secrets.K }}\n  \
+         - name: web\n    type: streamable-http\n    url: https://w.example/mcp\n    apiKey: ${{ secrets.W }}\n    requestOptions:\n      \
+         verifySsl: false\n      caBundlePath: /ca.pem\n      headers:\n        A: b\n",
         &[
             ("My Server", json!({ "command": "npx", "args": ["-y", "x"], "env": { "K": "${K}" } })),
             (
                 "web",
-                json!({ "type": "streamable-http", "url": "https://w.example/mcp", "headers": { "A": "b" } }),
+                json!({ "type": "streamable-http", "url": "https://w.example/mcp",
+                "headers": { "A": "b", "Authorization": "Bearer ${W}" }, "tls": { "caFile": "/ca.pem" } }),
             ),
         ],
+    );
+    assert_eq!(
+        notes,
+        [
+            "`connectionTimeout` of `My Server` is not taken over: there is no equivalent here",
+            "`requestOptions.verifySsl` of `web` is not taken over: there is no equivalent here",
+        ]
     );
     check(
         ClientApp::Continue,
@@ -221,14 +347,40 @@ fn continue_dev() {
     );
 }
 
+/// JSON files in the folder `mcpServers` have the form of other clients, or are one server.
+#[test]
+fn continue_dev_json_blocks() {
+    let notes = check(
+        ClientApp::Continue,
+        "claude.json",
+        r#"{"mcpServers": {"a": {"command": "npx", "args": ["x"], "env": {"K": "${K}"}, "envFile": ".env"}},
+            "projects": {"/p": {"mcpServers": {"b": {"url": "https://b.example/mcp", "headers": {"A": "b"}}}}}}"#,
+        &[
+            ("a", json!({ "command": "npx", "args": ["x"], "env": { "K": "${K}" } })),
+            (
+                "b",
+                json!({ "type": "http", "url": "https://b.example/mcp", "headers": { "A": "b" } }),
+            ),
+        ],
+    );
+    assert_eq!(notes, ["`envFile` of `a` is not taken over: Continue does not use it either"]);
+    check(
+        ClientApp::Continue,
+        "weather.json",
+        r#"{"type": "sse", "url": "https://w.example/sse"}"#,
+        &[("weather", json!({ "type": "sse", "url": "https://w.example/sse" }))],
+    );
+}
+
 #[test]
 fn goose() {
     let notes = check(
         ClientApp::Goose,
         "config.yaml",
         "GOOSE_MODEL: x\nextensions:\n  developer:\n    type: builtin\n    enabled: true\n  git:\n    type: stdio\n    cmd: uvx\n    \
-         args: [mcp-git]\n    envs: {A: '1'}\n    env_keys: [TOKEN]\n    timeout: 300\n    enabled: false\n  web:\n    type: streamable_http\n    \
-         uri: https://w.example/mcp\n    headers: {A: b}\n    available_tools: [t]\n  wrapped:\n    enabled: true\n    config:\n      type: sse\n      uri: https://s.example\n",
+         args: [mcp-git]\n    envs: {A: '1'}\n    env_keys: [TOKEN]\n    timeout: 300\n    enabled: false\n    bundled: true\n    available_tools: []\n  \
+         web:\n    type: streamable_http\n    uri: https://w.example/mcp\n    headers: {A: b}\n    available_tools: [t]\n    socket: /s\n  \
+         wrapped:\n    enabled: true\n    config:\n      type: sse\n      uri: https://s.example\n",
         &[
             (
                 "git",
@@ -241,35 +393,11 @@ fn goose() {
             ("wrapped", json!({ "type": "sse", "url": "https://s.example" })),
         ],
     );
-    assert_eq!(notes, ["`developer` was not taken over: goose provides it itself (builtin)"]);
-}
-
-#[test]
-fn a_plan_skips_what_is_here_and_finds_free_names() {
-    let stdio = |command: &str| {
-        Entry::new(Transport::Stdio(Stdio { command: command.to_owned(), ..Stdio::default() }))
-    };
-    let existing: BTreeMap<_, _> = [
-        ("mine".to_owned(), ServerSignature::of_entry(&stdio("same"))),
-        ("taken".to_owned(), ServerSignature::of_entry(&stdio("other"))),
-    ]
-    .into();
-    let text = r#"{"mcpServers": {"theirs": {"command": "same"}, "taken": {"command": "new"}, "My Server!": {"command": "x"},
-        "bad": {"timeout": 5}, "twice": {"command": "new"}, "later": {"command": "${NOT_SET}"}}}"#;
-    let plan = plan_import(
-        file(ClientApp::ClaudeDesktop, "x.json", text),
-        &existing,
-        &EnvironmentVariables::new(),
-    );
-    let names: Vec<_> = plan.add.iter().map(|found| &*found.name).collect();
-    assert_eq!(names, ["taken-2", "My_Server_", "later"]);
-    let skipped: Vec<_> = plan.skip.iter().map(|skipped| (&*skipped.name, &*skipped.why)).collect();
     assert_eq!(
-        skipped,
+        notes,
         [
-            ("theirs", "it is the same server as `mine`"),
-            ("bad", "its entry is not usable"),
-            ("twice", "it is the same server as `taken-2`"),
+            "`developer` was not taken over: goose provides it itself (builtin)",
+            "`socket` of `web` is not taken over: there is no equivalent here",
         ]
     );
 }

@@ -90,7 +90,7 @@ proptest! {
     #[test]
     fn an_unapproved_project_only_takes_away(mcp in document(), shared in document(), local in document()) {
         let world = World::new();
-        world.write("config/settings.json", r#"{"mcpServers": {"mine": {"command": "mine"}}, "permissions": {"allow": ["mcp__mine"], "deny": ["mcp__x"]}}"#);
+        world.write("config/settings.json", r#"{"mcpServers": {"mine": {"command": "mine"}}, "permissions": {"allow": ["mcp__mine"], "ask": ["mcp__y"], "deny": ["mcp__x", {"rule": "mcp__mine", "when": {"argument": "/a", "matches": "b"}}]}}"#);
         let before = world.desired();
         world.write("project/.mcp.json", &mcp.to_string());
         world.write("project/.switchboard/settings.json", &shared.to_string());
@@ -104,6 +104,7 @@ proptest! {
         prop_assert_eq!(&after.hooks, &before.hooks);
         prop_assert_eq!(&after.settings, &before.settings);
         prop_assert!(before.rules.deny.iter().all(|rule| after.rules.deny.contains(rule)));
+        prop_assert!(before.rules.ask.iter().all(|rule| after.rules.ask.contains(rule)));
     }
 
     /// A tree keeps its value through conversions.
@@ -121,6 +122,12 @@ fn document() -> impl Strategy<Value = Value> {
         "allow",
         "deny",
         "ask",
+        "rule",
+        "for",
+        "when",
+        "group",
+        "argument",
+        "matches",
         "defaultMode",
         "classifier",
         "hooks",
@@ -142,6 +149,7 @@ fn document() -> impl Strategy<Value = Value> {
         "xaaIdp",
         "issuer",
         "clientId",
+        "secretProviders",
         "nativePlugins",
         "plugins",
         "each",
@@ -151,6 +159,7 @@ fn document() -> impl Strategy<Value = Value> {
         "ideTools",
         "limits",
         "hubIdleMs",
+        "serverIdleMs",
         "command",
         "args",
         "type",
@@ -166,6 +175,8 @@ fn document() -> impl Strategy<Value = Value> {
         prop::sample::select(vec![
             "mcp__mine",
             "mcp__*",
+            "mcp__mine__x",
+            "/a",
             "evil",
             "bypassPermissions",
             "claude-code",
@@ -189,6 +200,12 @@ fn document() -> impl Strategy<Value = Value> {
     });
     // Mostly a plausible outline, so that the inner parts are reached.
     (inner.clone(), inner.clone(), inner.clone(), inner).prop_map(|(servers, permissions, hooks, rest)| {
+        let allow = json!({ "rule": "mcp__mine", "for": { "group": "dev" } });
+        let permissions = match permissions {
+            Value::Array(list) => json!({ "allow": list, "deny": [allow] }),
+            Value::Bool(_) => json!({ "allow": [allow, "mcp__mine"] }),
+            other => other,
+        };
         let mut whole = json!({
             "mcpServers": { "mine": { "command": "evil" }, "evil": servers },
             "permissions": permissions,

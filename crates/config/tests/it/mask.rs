@@ -27,6 +27,13 @@ fn urls() {
         json!({ "url": "https://${U}:${P}@h.example" }),
         json!({ "url": "https://${U}********${P}@h.example" }),
     );
+    for kept in ["https://user:${secret:P}@h.example", "https://${secret:T}@h.example"] {
+        check(json!({ "url": kept }), json!({ "url": kept }));
+    }
+    check(
+        json!({ "url": "https://ghp_0123456789abcdefghij:${P}@h.example" }),
+        json!({ "url": "https://********${P}@h.example" }),
+    );
     check(
         json!({ "url": "https://h.example/p?api_key=abc&page=2&access_token=${T}#f" }),
         json!({ "url": "https://h.example/p?api_key=********&page=2&access_token=${T}#f" }),

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use switchboard_config::import::ClientApp;
+use switchboard_config::import::{ClientApp, ClientFileOwner, PlannedImport};
 use switchboard_config::{Error, OnExistingEntry, Scope, SecretVisibility, ServerSwitch};
 
 use crate::case::{World, render};
@@ -218,14 +218,17 @@ fn an_import_is_planned_then_added() {
     world.write("project/.codex/config.toml", "[mcp_servers.evil]\ncommand = \"evil\"\n");
     let workspace = world.workspace();
     workspace.add(Scope::User, "here", &json!({ "command": "x" }), OnExistingEntry::Keep).unwrap();
-    let plan = workspace.plan_import(ClientApp::Codex);
-    assert_eq!(plan.skip.len(), 1);
-    for found in &plan.add {
-        workspace.add(Scope::User, &found.name, &found.entry, OnExistingEntry::Keep).unwrap();
+    let plan = || {
+        let read = workspace.read_client_files(&[ClientApp::Codex], ClientFileOwner::User);
+        workspace.plan_import(read, None)
+    };
+    assert_eq!(plan().skip.len(), 1);
+    for PlannedImport { name, scope, candidate } in &plan().add {
+        workspace.add(*scope, name, &candidate.entry, OnExistingEntry::Keep).unwrap();
     }
     let names: Vec<_> = world.desired().servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["here", "docs"]);
-    assert_eq!(workspace.plan_import(ClientApp::Codex).add, []);
+    assert_eq!(plan().add, []);
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn reset_is_about_one_project() {
 #[test]
 fn shown_is_the_template_and_masked() {
     let world = World::new();
-    world.write("config/settings.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": \"secret\", \"T\": \"${HOME}\"}}}}");
+    world.write("config/settings.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"env\": {\"K\": \"s3cret\", \"T\": \"${HOME}\"}}}}");
     let desired = world.desired();
     let server = desired.servers_named("a").next().unwrap();
     assert_eq!(
@@ -253,9 +256,9 @@ fn shown_is_the_template_and_masked() {
     );
     assert_eq!(
         server.template_json(SecretVisibility::Revealed),
-        json!({ "command": "x", "env": { "K": "secret", "T": "${HOME}" } })
+        json!({ "command": "x", "env": { "K": "s3cret", "T": "${HOME}" } })
     );
-    assert!(!format!("{desired:?}").contains("secret"), "debugging output is no place for secrets");
+    assert!(!format!("{desired:?}").contains("s3cret"), "debugging output is no place for secrets");
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) struct ToolDefinition {
 // === impl Toolbox ===
 
 impl Toolbox {
-    /// Makes a toolbox of every tool that `caller` may see. It cancels questions, until a handler is set.
+    /// Makes a toolbox of every tool that `caller` may see and that is not for apps only. It cancels questions, until a handler is set.
     pub fn new(engine: Engine, caller: Caller) -> Self {
         Self {
             engine,
@@ -126,6 +126,7 @@ impl Toolbox {
             .catalog
             .tools()
             .iter()
+            .filter(|listed| listed.is_for_models())
             .filter(|listed| is_shown(&listed.name, listed.deferred))
             .map(|listed| ToolDefinition {
                 name: listed.name.clone(),

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use switchboard_wire::json::Raw;
 
 use super::{Toolbox, search};
-use crate::dispatch::{CallEvent, Request};
+use crate::dispatch::{CallEvent, CallOrigin, Request};
 
 /// One tool call of a model.
 #[derive(Debug, Clone)]
@@ -62,7 +62,8 @@ impl Toolbox {
         if call.name == search::SEARCH_TOOL_NAME {
             return self.search(arguments);
         }
-        let mut running = self.engine.call(&self.caller, Request::tool(&call.name, arguments));
+        let request = Request::tool(&call.name, arguments).from_origin(CallOrigin::Model);
+        let mut running = self.engine.call(&self.caller, request);
         loop {
             match running.next().await {
                 Ok(CallEvent::Done(outcome)) => {

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::line;
+use super::{StageTimes, line};
 use crate::dispatch::{CallError, CallOutcome};
 use crate::permission::DecisionReason;
+use crate::principal::Principal;
 
 /// A call that has ended, for the audit log.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct CallRecord {
     pub who: Arc<CallerIdentity>,
     /// The server that the call was for, as configured; empty where it was never known.
     pub server: String,
+    /// The names of the secrets that the server got.
+    pub secrets: Arc<[String]>,
     /// The MCP method.
     pub method: Cow<'static, str>,
     /// The full name of the tool or prompt, or the URI of the resource that was read.
@@ -31,6 +34,8 @@ pub struct CallRecord {
     pub ended: CallEnd,
     /// How long the call took, waiting for people included.
     pub took: Duration,
+    /// How long each stage took; nothing for a call that was dropped, or that no server got.
+    pub stages: StageTimes,
     /// Bytes of the parameters.
     pub sent: usize,
     /// Bytes of the server's result.
@@ -50,7 +55,7 @@ pub struct CallerIdentity {
     /// The client's name, as it gives it.
     pub client: String,
     /// The principal that the session acts for.
-    pub principal: String,
+    pub principal: Principal,
     /// How the client is reached, for people.
     pub transport: &'static str,
 }

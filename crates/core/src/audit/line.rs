@@ -35,8 +35,11 @@ pub enum AuditEntry {
 pub struct AuditCallLine {
     /// When the call began, RFC 3339 in UTC.
     pub time: String,
-    /// The principal that the call was made for.
+    /// The id of the principal that the call was made for.
     pub principal: String,
+    /// The groups that the principal was in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// The client's name, as it gives it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub client: String,
@@ -50,6 +53,9 @@ pub struct AuditCallLine {
     /// The server, where it was known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub server: String,
+    /// The names of the secrets that the server got.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<String>,
     /// The MCP method.
     pub method: String,
     /// The name of the tool or prompt, or the URI of the resource.
@@ -105,12 +111,14 @@ impl AuditCallLine {
         };
         Self {
             time: format_timestamp(called.at),
-            principal: to_safe_text(&who.principal),
+            principal: to_safe_text(who.principal.id()),
+            groups: who.principal.groups().map(to_safe_text).collect(),
             client: to_safe_text(&who.client),
             transport: who.transport.to_owned(),
             session: who.session_mark(),
             workspace: to_safe_text(&who.workspace.to_string_lossy()),
             server: to_safe_text(&called.server),
+            secrets: called.secrets.iter().map(|name| to_safe_text(name)).collect(),
             method: to_safe_text(&called.method),
             name: to_safe_text(&called.name),
             decision: called.decision.as_ref().map(|decision| decision.word().to_owned()),
@@ -148,6 +156,10 @@ fn reason_word(because: &DecisionReason) -> &'static str {
         DecisionReason::Interaction => "interaction",
         DecisionReason::BuiltIn => "built-in",
         DecisionReason::Classifier { .. } => "classifier",
+        DecisionReason::UnclearSettings { .. } => "unclear-settings",
+        DecisionReason::RepeatedArgument { .. } => "repeated-argument",
+        DecisionReason::NotForModels => "not-for-models",
+        DecisionReason::NotForApps => "not-for-apps",
         DecisionReason::NobodyAsked { .. } => "nobody-asked",
     }
 }
@@ -163,10 +175,11 @@ fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
 /// The rule or the mode, and the location of a rule.
 fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     match underlying_reason(because) {
-        DecisionReason::Rule(rule) => {
+        DecisionReason::Rule(rule) | DecisionReason::RepeatedArgument { rule, .. } => {
             (Some(to_safe_text(&rule.text)), Some(to_safe_text(&rule.at.to_string())))
         }
         DecisionReason::Mode { mode } => (Some(mode.word().to_owned()), None),
+        DecisionReason::UnclearSettings { at } => (None, Some(to_safe_text(&at.to_string()))),
         _ => (None, None),
     }
 }

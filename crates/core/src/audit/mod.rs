@@ -12,6 +12,7 @@ mod history;
 mod line;
 mod log;
 mod queue;
+mod stage_times;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ pub use call_record::{CallDecision, CallEnd, CallRecord, CallerIdentity};
 pub use history::{AuditFilter, AuditFollower, AuditHistory, follow_audit_log, read_audit_log};
 pub use line::{AuditCallLine, AuditEntry, AuditGap};
 pub use log::AuditLog;
+pub use stage_times::{CallStage, StageTimes};
 
 use crate::problem::EngineProblem;
 

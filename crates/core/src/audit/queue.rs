@@ -148,22 +148,25 @@ mod tests {
 
     use super::*;
     use crate::audit::{CallEnd, CallerIdentity};
+    use crate::principal::Principal;
 
     fn called() -> Arc<CallRecord> {
         let empty = String::new;
         let workspace = PathBuf::new();
-        let (session, client, principal) = (empty(), empty(), empty());
+        let (session, client, principal) = (empty(), empty(), Principal::local());
         let who =
             Arc::new(CallerIdentity { workspace, session, client, principal, transport: "cli" });
         Arc::new(CallRecord {
             at: SystemTime::UNIX_EPOCH,
             who,
             server: empty(),
+            secrets: Arc::default(),
             method: empty().into(),
             name: empty(),
             decision: None,
             ended: CallEnd::Result,
             took: Duration::ZERO,
+            stages: crate::audit::StageTimes::default(),
             sent: 0,
             received: 0,
             kept: None,

@@ -78,7 +78,9 @@ impl<'c> CatalogNames<'c> {
     /// Returns up to three tools that the mistyped `name` may mean, closest first. With `server`, only tools of
     /// that server: a client that sees one server must not learn the tools of others.
     pub fn suggest_tools(self, name: &str, server: Option<&str>) -> Vec<String> {
-        let seen = self.tools().filter(|(_, tool)| server.is_none_or(|only| only == tool.server()));
+        let seen = self.tools().filter(|(_, tool)| {
+            tool.is_for_models() && server.is_none_or(|only| only == tool.server())
+        });
         let candidate = |(shown, tool): (&'c str, &'c Arc<ListedTool>)| {
             let tool: &'c ListedTool = tool;
             SuggestionCandidate { label: &tool.label, full: &tool.name, shown }

@@ -180,10 +180,10 @@ impl Catalog {
             .collect()
     }
 
-    /// Returns the estimated number of tokens that each server's tools take in a full list.
+    /// Returns the estimated number of tokens that each server's tools take in a model's full list.
     pub fn cost(&self) -> Vec<(&str, usize)> {
         let mut costs: HashMap<&str, usize> = HashMap::new();
-        for listed in &self.tools {
+        for listed in self.tools.iter().filter(|listed| listed.is_for_models()) {
             *costs.entry(listed.server()).or_default() += listed.tool.cost;
         }
         self.servers().map(|server| (server, costs.get(server).copied().unwrap_or(0))).collect()
@@ -199,11 +199,12 @@ impl Catalog {
         self.names(NameStyle::Full).suggest_tools(name, None)
     }
 
-    /// Returns the `limit` tools that match `query` best, best first, built-in tools included.
+    /// Returns the `limit` tools that match `query` best, best first, built-in tools included, tools for apps only not.
     /// [`Self::tool_or_builtin`] finds them by name.
     pub fn search(&self, query: &str, limit: usize) -> Vec<ToolHit> {
         let (tools, index) = self.index.get_or_init(|| {
-            let tools: Vec<_> = self.tools.iter().chain(self.builtin_tools()).cloned().collect();
+            let found = self.tools.iter().filter(|listed| listed.is_for_models());
+            let tools: Vec<_> = found.chain(self.builtin_tools()).cloned().collect();
             let index = SearchIndex::of(&tools);
             (tools, index)
         });
@@ -238,6 +239,11 @@ impl ListedTool {
     /// The tool's server, as configured.
     pub fn server(&self) -> &str {
         self.label.server().as_str()
+    }
+
+    /// Whether models may call the tool. If not, it is for apps only, and no list or search shows it to a model.
+    pub fn is_for_models(&self) -> bool {
+        self.tool.ui.visibility.model
     }
 }
 

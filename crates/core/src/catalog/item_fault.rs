@@ -12,7 +12,7 @@ pub enum ItemFault {
     #[error("it is not an object")]
     NotAnObject,
     /// A key occurs twice, and clients could disagree about which one counts.
-    #[error("member `{0}` stands more than once")]
+    #[error("member `{0}` occurs more than once")]
     Duplicate(String),
     /// A required member is missing.
     #[error("`{0}` is missing")]
@@ -47,7 +47,7 @@ pub enum ItemFault {
     #[error("`uriTemplate` cannot be used: {0}")]
     Template(#[from] super::TemplateError),
     /// An earlier item of the list has an equal name; the first one counts.
-    #[error("another one of the same name comes before it")]
+    #[error("an item before it has the same name")]
     Repeated,
     /// The item was left out before it came here.
     #[error("{0}")]

@@ -30,6 +30,7 @@ mod template;
 mod text;
 mod tool;
 mod tool_shape;
+mod tool_ui;
 mod word_split;
 
 pub use annotations::ToolAnnotations;
@@ -48,3 +49,4 @@ pub use resource::{Resource, ResourceTemplate, parse_resources, parse_templates}
 pub use search::ToolHit;
 pub use template::{TemplateError, UriTemplate};
 pub use tool::{SchemaCheck, Tool, ToolMeta, parse_tools};
+pub use tool_ui::{ToolUi, ToolVisibility, UI_MIME_TYPE, is_ui_uri};

@@ -19,6 +19,7 @@ use super::{
     item_shape,
     parsed_list::{self, ListItem, ParsedList},
     text, tool_shape,
+    tool_ui::ToolUi,
 };
 use crate::schema::{self, SchemaError, SchemaValidator};
 
@@ -45,6 +46,8 @@ pub struct Tool {
     pub annotations: ToolAnnotations,
     /// The server's wishes on how to treat the tool.
     pub meta: ToolMeta,
+    /// What the tool says about MCP Apps.
+    pub ui: ToolUi,
     /// The item as sent, with sanitized texts, and without members for which clients of the newest version refuse a
     /// whole list.
     pub item: Raw,
@@ -95,6 +98,7 @@ impl Tool {
         let title = reader.optional(&["title"], ItemReader::line);
         let title = title.or(annotations(&mut reader));
         let meta = item_shape::common_members(&mut reader);
+        let ui = if meta.is_some() { ToolUi::read(&mut reader) } else { ToolUi::default() };
         reader.optional(&["execution"], |reader, path| reader.fit(path, tool_shape::is_execution));
         let mut imperfections = std::mem::take(reader.imperfections());
         let item = reader.finish()?;
@@ -104,6 +108,7 @@ impl Tool {
             cost: cost(&name, description.as_deref(), &input_schema),
             annotations: ToolAnnotations::from_tool(&item),
             meta: ToolMeta::of(meta.as_ref()),
+            ui,
             item,
             legacy_item,
             name,

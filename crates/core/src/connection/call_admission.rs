@@ -6,12 +6,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 use slab::Slab;
+use tokio::time::Instant;
 
 use super::{Connection, error::ConnectionBusy};
 
-/// The calls in flight on one connection, each with the id of its session.
-#[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<Slab<Arc<str>>>);
+/// The calls in flight on one connection, each with the id of its session, and when the connection was last needed.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    calls: Mutex<Slab<Arc<str>>>,
+    needed_at: Mutex<Instant>,
+}
 
 /// A call's place among those in flight, until it is dropped.
 #[derive(Debug)]
@@ -23,6 +27,16 @@ pub struct CallAdmission {
 // === impl InFlight ===
 
 impl InFlight {
+    /// Notes that a call needs the connection.
+    pub(super) fn mark_needed(&self) {
+        *self.needed_at.lock() = Instant::now();
+    }
+
+    /// Returns since when no call has needed the connection; `None` while calls are in flight.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        (self.count() == 0).then(|| *self.needed_at.lock())
+    }
+
     fn enter(&self, session: Arc<str>, limit: usize) -> Result<usize, ConnectionBusy> {
         let mut calls = self.lock();
         if calls.len() >= limit {
@@ -46,7 +60,13 @@ impl InFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slab<Arc<str>>> {
-        self.0.lock()
+        self.calls.lock()
+    }
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { calls: Mutex::default(), needed_at: Mutex::new(Instant::now()) }
     }
 }
 
@@ -65,6 +85,9 @@ impl CallAdmission {
 
 impl Drop for CallAdmission {
     fn drop(&mut self) {
-        self.connection.core.in_flight.lock().try_remove(self.at);
+        let in_flight = &self.connection.core.in_flight;
+        // Before the call leaves, so that the connection is not idle since before the call.
+        in_flight.mark_needed();
+        in_flight.lock().try_remove(self.at);
     }
 }

@@ -2,13 +2,16 @@
 //!
 //! Used by `connection::spec` and by the engine, which picks a class for each session. A legacy server learns them
 //! once, in the handshake, and may list other tools or behave differently. So sessions share a
-//! connection only if their classes are equal. A modern server learns them with each request.
+//! connection only if their classes are equal. A modern server learns them with each request; its lists may still
+//! depend on opaque capabilities.
 
 use switchboard_wire::json::{JsonEdit, Raw};
 
-/// The declared capabilities of elicitation and sampling. Roots are declared for entries of a project, in every
-/// class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+use super::opaque_capabilities::OpaqueCapabilities;
+
+/// The declared capabilities: elicitation, sampling, and those that this program does not know. Roots are declared for
+/// entries of a project, in every class.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CapabilityClass {
     /// The client can show forms.
     pub form: bool,
@@ -20,6 +23,8 @@ pub struct CapabilityClass {
     pub sampling_tools: bool,
     /// The client can give that model context of servers.
     pub sampling_context: bool,
+    /// The client's extensions and other capabilities that this program does not know.
+    pub opaque: OpaqueCapabilities,
 }
 
 // === impl CapabilityClass ===
@@ -32,6 +37,7 @@ impl CapabilityClass {
         sampling: false,
         sampling_tools: false,
         sampling_context: false,
+        opaque: OpaqueCapabilities::NONE,
     };
 
     /// Returns the class of a client that declares these capabilities.
@@ -45,39 +51,47 @@ impl CapabilityClass {
             sampling: declares(&["sampling"]),
             sampling_tools: declares(&["sampling", "tools"]),
             sampling_context: declares(&["sampling", "context"]),
+            opaque: OpaqueCapabilities::of_client(capabilities).declared,
         }
     }
 
     /// Returns the class with the capabilities of both.
     #[must_use]
-    pub fn union(self, other: Self) -> Self {
+    pub fn union(self, other: &Self) -> Self {
         Self {
             form: self.form || other.form,
             url: self.url || other.url,
             sampling: self.sampling || other.sampling,
             sampling_tools: self.sampling_tools || other.sampling_tools,
             sampling_context: self.sampling_context || other.sampling_context,
+            opaque: self.opaque.union(&other.opaque),
         }
     }
 
     /// Whether `other` has all capabilities of this class.
-    pub fn is_within(self, other: Self) -> bool {
-        self.union(other) == other
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.bits() & !other.bits() == 0 && self.opaque.is_within(&other.opaque)
     }
 
     /// Returns the number of capabilities.
-    pub fn size(self) -> u32 {
-        self.bits().count_ones()
+    pub fn size(&self) -> usize {
+        self.bits().count_ones() as usize + self.opaque.len()
     }
 
-    /// Returns a number that differs between classes.
-    pub(super) fn bits(self) -> u8 {
+    /// Returns the class with other opaque capabilities.
+    #[must_use]
+    pub(crate) fn with_opaque(&self, opaque: &OpaqueCapabilities) -> Self {
+        Self { opaque: opaque.clone(), ..self.clone() }
+    }
+
+    /// Returns a number that differs between classes with equal opaque capabilities.
+    pub(super) fn bits(&self) -> u8 {
         let all = [self.form, self.url, self.sampling, self.sampling_tools, self.sampling_context];
         all.iter().fold(0, |bits, promised| bits << 1 | u8::from(*promised))
     }
 
     /// Returns the `capabilities` to declare to a server.
-    pub fn capabilities(self) -> Raw {
+    pub fn capabilities(&self) -> Raw {
         let elicitation = match (self.form, self.url) {
             (true, true) => Some(r#"{"form":{},"url":{}}"#),
             (true, false) => Some(r#"{"form":{}}"#),
@@ -96,7 +110,7 @@ impl CapabilityClass {
         let edits: Vec<_> =
             paths.iter().filter_map(|(path, value)| Some(JsonEdit::set(path, (*value)?))).collect();
         let none = Raw::empty_object();
-        none.with_edits(&edits).unwrap_or(none)
+        self.opaque.add_to(none.with_edits(&edits).unwrap_or(none))
     }
 }
 
@@ -117,6 +131,10 @@ mod tests {
         };
         check("{}", "{}");
         check(r#"{"roots":{"listChanged":true},"experimental":{}}"#, "{}");
+        check(
+            r#"{"extensions":{"a/b":{"x":1}},"sampling":{}}"#,
+            r#"{"sampling":{},"extensions":{"a/b":{"x":1}}}"#,
+        );
         check(r#"{"elicitation":{}}"#, r#"{"elicitation":{"form":{}}}"#);
         check(r#"{"elicitation":{"form":{}}}"#, r#"{"elicitation":{"form":{}}}"#);
         check(r#"{"elicitation":{"url":{}}}"#, r#"{"elicitation":{"url":{}}}"#);
@@ -133,10 +151,15 @@ mod tests {
         let class = |text: &str| CapabilityClass::from_capabilities(&Raw::parse(text).unwrap());
         let (none, form) = (class("{}"), class(r#"{"elicitation":{}}"#));
         let sampling = class(r#"{"sampling":{"tools":{}}}"#);
+        let extended = class(r#"{"elicitation":{},"extensions":{"a/b":{}}}"#);
         assert!(
-            none.is_within(form) && form.is_within(form) && form.is_within(CapabilityClass::QUEUE)
+            none.is_within(&form)
+                && form.is_within(&form)
+                && form.is_within(&CapabilityClass::QUEUE)
         );
-        assert!(!form.is_within(none) && !form.is_within(sampling) && !sampling.is_within(form));
-        assert_eq!([none.size(), form.size(), sampling.size()], [0, 1, 2]);
+        assert!(!form.is_within(&none) && !form.is_within(&sampling) && !sampling.is_within(&form));
+        assert!(form.is_within(&extended) && !extended.is_within(&CapabilityClass::QUEUE));
+        let sizes = [&none, &form, &sampling, &extended].map(CapabilityClass::size);
+        assert_eq!(sizes, [0, 1, 2, 2]);
     }
 }

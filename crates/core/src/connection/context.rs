@@ -6,6 +6,7 @@
 use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
+use switchboard_config::StartPolicy;
 use switchboard_process::{ProcessGuard, StderrOptions};
 use switchboard_wire::{
     client::{EraCache, Implementation},
@@ -13,8 +14,8 @@ use switchboard_wire::{
 };
 
 use super::{
-    connect_permits::ConnectPermits, key::ConnectionKey, lists::RawLists, spec::ConnectionSpec,
-    timing::ConnectionTiming,
+    catalog_store::CatalogStore, connect_permits::ConnectPermits, key::ConnectionKey,
+    lists::RawLists, spec::ConnectionSpec, timing::ConnectionTiming,
 };
 
 /// How many lists of servers are kept that are no longer configured.
@@ -38,6 +39,10 @@ pub struct ConnectionContext {
     pub http: HttpPoolOptions,
     /// Timeouts and limits.
     pub timing: ConnectionTiming,
+    /// Whether entries decide when a server with a kept catalog is started; `Eager`: all start at once.
+    pub start: StartPolicy,
+    /// The kept catalogs of servers.
+    pub catalogs: Arc<CatalogStore>,
     pub(super) slots: ConnectPermits,
     pub(super) former: FormerLists,
     pools: Mutex<Vec<(ProxyVariables, HttpPool)>>,
@@ -60,6 +65,8 @@ impl ConnectionContext {
             eras: Arc::default(),
             stderr: Arc::new(|_| StderrOptions::default()),
             http: HttpPoolOptions::default(),
+            start: StartPolicy::Lazy,
+            catalogs: Arc::default(),
             slots: ConnectPermits::new(&timing),
             timing,
             former: FormerLists::default(),

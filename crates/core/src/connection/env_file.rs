@@ -1,6 +1,6 @@
 //! Reads `envFile`: files of environment variables, `KEY=VALUE` on each line.
 //!
-//! Used by `connection::target`. Which variables a project's file must not set is in `connection::code_variables`.
+//! Used by `connection::target`; the parser also by `switchboard secret import`. Which variables a project's file must not set is in `connection::code_variables`.
 
 use std::{ffi::OsString, path::Path, sync::Arc};
 
@@ -20,15 +20,16 @@ pub(super) fn read(
         path: path.to_owned(),
         source: Arc::new(source),
     })?;
-    let variables =
-        parse(&text).map_err(|line| ConnectionError::EnvLine { path: path.to_owned(), line })?;
-    let is_refused = |name: &OsString| !scope.is_trusted() && chooses_code(&name.to_string_lossy());
+    let variables = parse_env_text(&text)
+        .map_err(|line| ConnectionError::EnvLine { path: path.to_owned(), line })?;
+    let is_refused = |name: &str| !scope.is_trusted() && chooses_code(name);
     match variables.iter().find(|(name, _)| is_refused(name)) {
-        Some((name, _)) => Err(ConnectionError::EnvVariable {
-            path: path.to_owned(),
-            name: name.to_string_lossy().into_owned(),
-        }),
-        None => Ok(variables),
+        Some((name, _)) => {
+            Err(ConnectionError::EnvVariable { path: path.to_owned(), name: name.clone() })
+        }
+        None => {
+            Ok(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        }
     }
 }
 
@@ -41,8 +42,8 @@ fn text(path: &Path) -> std::io::Result<String> {
     std::fs::read_to_string(path)
 }
 
-/// Parses the variables; the error is the number of the invalid line.
-fn parse(text: &str) -> Result<Vec<(OsString, OsString)>, usize> {
+/// Parses lines `KEY=VALUE` as shells write them; the error is the number of the invalid line.
+pub fn parse_env_text(text: &str) -> Result<Vec<(String, String)>, usize> {
     let lines = text.lines().map(str::trim).enumerate();
     lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -50,7 +51,7 @@ fn parse(text: &str) -> Result<Vec<(OsString, OsString)>, usize> {
         .collect()
 }
 
-fn variable(line: &str) -> Option<(OsString, OsString)> {
+fn variable(line: &str) -> Option<(String, String)> {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let (name, value) = line.split_once('=')?;
     let name = name.trim();
@@ -72,14 +73,13 @@ fn unquote(value: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::parse_env_text;
 
     #[test]
     fn variables_are_read_as_shells_write_them() {
         let check = |text: &str, found: Result<&str, usize>| {
-            let read = parse(text).map(|variables| {
-                let shown =
-                    variables.iter().map(|(n, v)| format!("{}={}", n.display(), v.display()));
+            let read = parse_env_text(text).map(|variables| {
+                let shown = variables.iter().map(|(n, v)| format!("{n}={v}"));
                 shown.collect::<Vec<_>>().join("|")
             });
             assert_eq!(read, found.map(str::to_owned), "{text}");

@@ -14,8 +14,10 @@ use sha2::{Digest, Sha256};
 use switchboard_wire::{Era, http::ProxyVariables};
 
 use super::{
+    CapabilityClass,
+    catalog_store::CatalogKey,
     spec::{ConnectionSharing, ConnectionSpec, ConnectionTarget},
-    target,
+    target::{self, SpecCommand},
 };
 
 /// The key of a connection. Specs with equal keys share one.
@@ -31,7 +33,7 @@ pub struct ServerKey([u8; 32]);
 pub struct EntryKey([u8; 32]);
 
 /// Variables that differ between the clients of one person and do not make another server.
-const LOGIN_VARIABLES: [&str; 15] = [
+const LOGIN_VARIABLES: [&str; 20] = [
     "PATH",
     "TERM",
     "COLORTERM",
@@ -47,6 +49,12 @@ const LOGIN_VARIABLES: [&str; 15] = [
     "XDG_VTNR",
     "XDG_MENU_PREFIX",
     "DESKTOP_SESSION",
+    // npm sets these for the programs it starts: a client started by `npx` has them, one started from a dock has not.
+    "npm_config_cache",
+    "npm_config_globalconfig",
+    "npm_config_noproxy",
+    "npm_config_prefix",
+    "npm_config_userconfig",
 ];
 
 /// Hashes fields so that two different sequences of fields never give equal bytes.
@@ -72,6 +80,17 @@ impl ConnectionSpec {
         ConnectionKey(fields.0.finalize().into())
     }
 
+    /// Returns the name of the server's kept catalog, which all sessions of a principal share.
+    pub(crate) fn catalog_key_at(&self, entry: EntryKey) -> CatalogKey {
+        let shared = Self { variant: ConnectionSharing::Shared, ..self.clone() };
+        let connection = shared.key_at(entry);
+        let modern = match self.era {
+            Some(_) => connection,
+            None => Self { class: CapabilityClass::default(), ..shared }.key_at(entry),
+        };
+        CatalogKey { entry, connection, modern }
+    }
+
     /// Returns the key of the server and the capabilities declared to it, equal for all principals and sessions.
     pub(crate) fn server_key_at(&self, entry: EntryKey) -> ServerKey {
         let mut fields = Fields(Sha256::new());
@@ -81,9 +100,15 @@ impl ConnectionSpec {
             Some(Era::Legacy) => "legacy",
             Some(Era::Modern) => "modern",
         });
-        // A modern server learns the capabilities with each request.
+        // A modern server learns the capabilities with each request, but may list other tools for other extensions.
         let class = if self.era == Some(Era::Modern) { 0 } else { self.class.bits() };
         fields.add([class]);
+        for (path, settings) in self.class.opaque.iter() {
+            path.members().into_iter().for_each(|member| {
+                fields.add(member);
+            });
+            fields.add("settings").add(settings);
+        }
         ServerKey(fields.0.finalize().into())
     }
 
@@ -120,7 +145,7 @@ impl ConnectionSpec {
         let Some(command) = target::command(self) else {
             return self.add_proxies(fields);
         };
-        let command = match command {
+        let SpecCommand { command, variables } = match command {
             Ok(command) => command,
             Err(error) => return fields.add("unreadable").add(error.to_string()),
         };
@@ -131,9 +156,12 @@ impl ConnectionSpec {
         let cwd = command.cwd.as_deref().map(|cwd| cwd.as_os_str().as_encoded_bytes());
         fields.add_optional(cwd);
         // Sorted, since the order does not matter; of a duplicate name the last value counts.
-        let variables: BTreeMap<_, _> = command.env.iter().map(|(n, v)| (n, v)).collect();
-        for (name, value) in variables {
-            if is_of_login(name) && !target::names_variable(self, &command, name) {
+        let values: BTreeMap<_, _> = variables.iter().map(|one| (&one.name, &one.value)).collect();
+        let is_named = |name: &OsStr| {
+            variables.iter().any(|one| one.name == name && one.source.is_named_by_entry())
+        };
+        for (name, value) in values {
+            if is_of_login(name) && !is_named(name) {
                 continue;
             }
             fields.add(name.as_encoded_bytes()).add(value.as_encoded_bytes());
@@ -167,12 +195,37 @@ impl Fields {
     }
 }
 
+// === impl EntryKey ===
+
+impl EntryKey {
+    /// Returns a number that differs between keys.
+    pub(super) fn number(&self) -> u64 {
+        ConnectionKey(self.0).number()
+    }
+}
+
 // === impl ConnectionKey ===
 
 impl ConnectionKey {
     /// Returns a number that differs between keys, as a seed.
     pub fn number(&self) -> u64 {
         self.0.iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
+    }
+}
+
+#[cfg(test)]
+impl EntryKey {
+    pub(super) fn from_number(number: u64) -> Self {
+        Self(ConnectionKey::from_number(number).0)
+    }
+}
+
+#[cfg(test)]
+impl ConnectionKey {
+    pub(super) fn from_number(number: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Self(bytes)
     }
 }
 

@@ -20,6 +20,8 @@ pub enum ConnectionEvent {
     StateChanged,
     /// A connected server has become silent, or answers again.
     SilenceChanged,
+    /// The server's kept catalog is published: the lists of an earlier session.
+    CatalogRestored,
     /// A list was read, has changed, and is published.
     ListsChanged(ListKind),
     /// A list was read again, and is unchanged.
@@ -66,4 +68,9 @@ pub enum ConnectionEvent {
 pub trait ConnectionListener: Send + Sync {
     /// Handles an event. Called from the connection's task, so it must not block.
     fn handle_event(&self, connection: &Arc<Connection>, notice: ConnectionEvent);
+
+    /// Whether a session still needs a connection without calls, which is stopped otherwise.
+    fn needs_connection(&self, _connection: &Connection) -> bool {
+        false
+    }
 }

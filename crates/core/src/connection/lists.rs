@@ -3,7 +3,10 @@
 //! Written by the connection's task; used by `engine::supervisor::parse` and the snapshot. It does not decode items
 //! (`catalog` does).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use switchboard_wire::client::{FetchedList, ListKind, ServerFacts};
 use switchboard_wire::json::Raw;
@@ -47,6 +50,8 @@ pub struct RawList {
     pub outdated: bool,
     /// Whether the server has announced a change since.
     pub announced: bool,
+    /// Whether the list is of an earlier session, and the server has not been asked again since it was started.
+    pub unconfirmed: bool,
 }
 
 // === impl RawLists ===
@@ -67,6 +72,13 @@ impl RawLists {
         ALL_LISTS.iter().all(|list| self.get(*list).is_known())
     }
 
+    /// Returns when the lists were read: the oldest one counts.
+    pub(crate) fn read_at(&self) -> Option<SystemTime> {
+        let read = ALL_LISTS.iter().filter_map(|list| self.get(*list).fetched_at).min();
+        let age = read.map_or(Duration::ZERO, |read| read.elapsed());
+        SystemTime::now().checked_sub(age)
+    }
+
     /// Returns the lists that have expired.
     pub(super) fn expired_lists(&self) -> impl Iterator<Item = ListKind> + '_ {
         let now = Instant::now();
@@ -81,6 +93,13 @@ impl RawLists {
             ListKind::Prompts => &mut self.prompts,
             ListKind::Resources => &mut self.resources,
             ListKind::Templates => &mut self.templates,
+        }
+    }
+
+    /// Marks all lists as unconfirmed: their server stops, and may have others when it is started again.
+    pub(super) fn mark_unconfirmed(&mut self) {
+        for list in ALL_LISTS {
+            self.get_mut(list).unconfirmed = true;
         }
     }
 
@@ -125,6 +144,7 @@ impl RawList {
             problem: None,
             outdated: false,
             announced: false,
+            unconfirmed: false,
         }
     }
 

@@ -11,21 +11,27 @@
 
 mod call_admission;
 mod capability_class;
+mod catalog_record;
+mod catalog_store;
 mod code_variables;
 mod connect_permits;
 mod context;
 mod env_file;
 mod error;
+mod idle;
 mod key;
 mod list_reader;
 mod listener;
 mod lists;
 mod liveness;
+mod opaque_capabilities;
 mod proxy;
+mod server_environment;
 mod session;
 mod sign_in;
 mod spec;
 mod state;
+mod state_history;
 mod stats;
 mod strikes;
 mod target;
@@ -33,16 +39,19 @@ mod task;
 mod task_requests;
 mod timing;
 mod tls;
+mod untrusted_certificate;
 
 use std::{
     fmt,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
+use switchboard_config::StartPolicy;
 use switchboard_wire::{
     self as wire, Era, Remedy, Version,
     client::{ListKind, ServerFacts},
@@ -53,20 +62,33 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use call_admission::CallAdmission;
 pub use capability_class::CapabilityClass;
+pub use catalog_record::CatalogOrigin;
+pub use catalog_store::{CatalogKey, CatalogStore};
 pub use context::ConnectionContext;
+pub use env_file::parse_env_text;
 pub use error::{ConnectionBusy, ConnectionError, ConnectionLimit, ConnectionNotReady};
 pub use key::{ConnectionKey, EntryKey, ServerKey};
 pub use listener::{ConnectionEvent, ConnectionListener};
 pub use lists::{ALL_LISTS, RawList, RawLists};
+pub use opaque_capabilities::{
+    CapabilityPath, CapabilityReading, LostCapability, OpaqueCapabilities,
+};
 pub use proxy::proxies_from_environment;
+pub use server_environment::{
+    PARENT_MARKER_VARIABLE, ServerVariable, VariableSource, server_environment,
+};
 pub use sign_in::SignInError;
 pub use spec::{ConnectGroup, ConnectionSharing, ConnectionSpec, ConnectionTarget, InProcessLink};
-pub use state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded};
+pub use state::{
+    ConnectionAttempt, ConnectionFailure, ConnectionState, IdleConnection, LiveSession,
+    SignInNeeded,
+};
+pub use state_history::StateChange;
 pub(crate) use stats::StatsSample;
 pub use stats::{CallLatency, ConnectionStats};
-pub use target::PARENT_MARKER_VARIABLE;
 pub use timing::{ConnectionTiming, RetryJitter};
 pub use tls::entry_pool_options;
+pub use untrusted_certificate::certificate_variables;
 
 pub(crate) use capability_class::declares;
 
@@ -86,6 +108,7 @@ struct ConnectionCore {
     key: ConnectionKey,
     server_key: ServerKey,
     entry_key: EntryKey,
+    catalog_key: CatalogKey,
     spec: ConnectionSpec,
     /// The key of the server's address in the era cache, once it is known.
     target: OnceLock<String>,
@@ -97,6 +120,14 @@ struct ConnectionCore {
     /// Whether a client's first list has waited in vain for this server's lists since the server was last
     /// connected.
     is_overdue: AtomicBool,
+    /// Whether the server is started when needed, and stopped when idle.
+    is_lazy: AtomicBool,
+    /// Whether the server, whose lists are not known, waits for its first session.
+    is_unstarted: AtomicBool,
+    /// The number of the session with work that outlives its calls; 0: none.
+    lasting_work: AtomicU64,
+    /// The id, in every process, of the sign-in that the last session was opened with.
+    sign_in_id: Mutex<Option<String>>,
     stop: CancellationToken,
 }
 
@@ -111,10 +142,13 @@ impl Connection {
         listener: Arc<dyn ConnectionListener>,
     ) -> Arc<Self> {
         let entry_key = spec.entry_key();
-        Self::start_keyed(entry_key, spec, shared, listener)
+        let connection = Self::start_keyed(entry_key, spec, shared, listener);
+        connection.start_now();
+        connection
     }
 
-    /// Like [`Connection::start`], for a spec with a known entry key.
+    /// Like [`Connection::start`], for a spec with a known entry key. A server without a kept catalog waits for
+    /// [`Connection::start_now`], for a while.
     pub fn start_keyed(
         entry_key: EntryKey,
         spec: ConnectionSpec,
@@ -125,6 +159,11 @@ impl Connection {
             key: spec.key_at(entry_key),
             server_key: spec.server_key_at(entry_key),
             entry_key,
+            catalog_key: spec.catalog_key_at(entry_key),
+            is_lazy: AtomicBool::new(spec.start_policy() == StartPolicy::Lazy),
+            is_unstarted: AtomicBool::new(false),
+            lasting_work: AtomicU64::new(0),
+            sign_in_id: Mutex::default(),
             spec,
             target: OnceLock::new(),
             shared,
@@ -229,6 +268,8 @@ impl Connection {
     /// A session that was opened before a person signed in or out is never returned: it ends, and the next one is
     /// waited for.
     pub async fn ready(&self) -> Result<Arc<LiveSession>, ConnectionNotReady> {
+        // Before the state is read: the task looks again after it has published that the connection is idle.
+        self.core.in_flight.mark_needed();
         let after = self.core.spec.connect_timeout(self.core.shared.timing.connect);
         let mut waiting = match self.outdated_attempt().await {
             Some(number) => ReadyWait::After(number),
@@ -330,6 +371,7 @@ impl Connection {
         let (number, sign_in) = match &*self.state.borrow() {
             ConnectionState::Connected(live) => (live.number, live.sign_in),
             ConnectionState::NeedsAuth(needs) => (needs.number, needs.sign_in),
+            ConnectionState::Idle(idle) => (idle.number, idle.sign_in),
             _ => return None,
         };
         if self.core.spec.credentials.sign_in_revision().await == sign_in {
@@ -355,6 +397,8 @@ impl Connection {
             }
             ConnectionState::NeedsAuth(needs) => ReadyWait::After(needs.number),
             ConnectionState::Pending(pending) => ReadyWait::After(pending.number.saturating_sub(1)),
+            // The session that was about to stop may go on.
+            ConnectionState::Idle(idle) => ReadyWait::After(idle.number.saturating_sub(1)),
             ConnectionState::Connected(live) => ReadyWait::Over(Ok(live.clone())),
             ConnectionState::Stopped => ReadyWait::Over(Err(ConnectionNotReady::Stopped)),
         }
@@ -475,7 +519,7 @@ fn attempt_result(
     seen: u64,
 ) -> Option<Result<Arc<LiveSession>, ConnectionNotReady>> {
     match state {
-        ConnectionState::Pending(_) => None,
+        ConnectionState::Pending(_) | ConnectionState::Idle(_) => None,
         ConnectionState::Connected(live) => (live.number > seen).then(|| Ok(live.clone())),
         ConnectionState::Failed(failed) => {
             (failed.number > seen).then(|| Err(ConnectionNotReady::Failed(failed.clone())))

@@ -39,7 +39,7 @@ impl ConnectionTask {
         self.publish(ConnectionState::Connected(live.clone()));
         let ended = self.run_session(live, inbox).await;
         match &ended {
-            EndReason::Stopped => {}
+            EndReason::Stopped | EndReason::Idle => {}
             EndReason::Asked => self.publish_pending(),
             EndReason::SignInChanged => {
                 self.forget_session();
@@ -52,7 +52,11 @@ impl ConnectionTask {
                 self.publish_failure(error.clone(), reached);
             }
         }
-        self.change_lists(RawLists::mark_stale);
+        // The lists of a server that stops count until it is started again.
+        match ended {
+            EndReason::Idle => self.change_lists(RawLists::mark_unconfirmed),
+            _ => self.change_lists(RawLists::mark_stale),
+        }
         let goodbye = self.core.shared.timing.goodbye;
         if tokio::time::timeout(goodbye, live.client.close()).await.is_err() {
             tracing::warn!(server = %self.core.spec.server, "a session that was closed goes on");
@@ -60,7 +64,7 @@ impl ConnectionTask {
         ended
     }
 
-    async fn run_session(&mut self, live: &LiveSession, mut inbox: ServerInbox) -> EndReason {
+    async fn run_session(&mut self, live: &Arc<LiveSession>, mut inbox: ServerInbox) -> EndReason {
         let between = self.core.shared.timing.between_lists;
         let mut reading = ListReader::new(live.client.clone(), between);
         let mut probe = Probe::new(live.client.clone(), &self.core.shared.timing);
@@ -72,10 +76,14 @@ impl ConnectionTask {
                 return ended;
             }
             self.check_if_asked(live, &mut probe);
+            let idle_check = sleep_until(self.idle_check_at(live));
             tokio::select! {
                 () = core.stop.cancelled() => return EndReason::Stopped,
                 () = &mut sign_in_changed => return EndReason::SignInChanged,
                 () = core.requests.changed() => {}
+                () = idle_check => if let Some(ended) = self.end_if_idle(live) {
+                    return ended;
+                },
                 read = reading.next() => if let Some(ended) = self.publish_list(live, read) {
                     return ended;
                 },
@@ -299,7 +307,10 @@ impl ConnectionTask {
                 }
                 let error = ConnectionError::from(error);
                 let problem = error.clone();
-                self.change_lists(|lists| lists.get_mut(list).problem = Some(problem));
+                self.change_lists(|lists| {
+                    let list = lists.get_mut(list);
+                    (list.problem, list.unconfirmed) = (Some(problem), false);
+                });
                 ConnectionEvent::ListProblem { list, error }
             }
         };
@@ -313,5 +324,13 @@ impl ConnectionTask {
             change(lists);
             lists.generation += 1;
         });
+    }
+}
+
+/// Waits until a moment; forever, if there is none.
+pub(super) async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }

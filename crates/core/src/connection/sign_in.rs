@@ -59,6 +59,7 @@ impl Connection {
         let is_other = |state: &ConnectionState| match state {
             ConnectionState::Connected(live) => live.number > number,
             ConnectionState::NeedsAuth(needs) => needs.number > number,
+            ConnectionState::Idle(_) => false,
             _ => true,
         };
         // A task that is busy for longer, or gone, has no new state yet.

@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use switchboard_config::{Entry, Scope, Transport};
+use switchboard_config::{Entry, Scope, StartPolicy, Transport};
 use switchboard_wire::{self as wire, Era, http::CredentialProvider, link::pair};
 
 use super::CapabilityClass;
@@ -90,6 +90,25 @@ impl ConnectionSpec {
                 Transport::Stdio(_) => ConnectGroup::Local,
                 _ => ConnectGroup::Remote,
             },
+        }
+    }
+
+    /// Whether the server's catalog is kept, so that the server can be started when it is needed. Servers of this
+    /// process and editors are found anew by each process; the connection of one session ends with it.
+    pub(crate) fn keeps_catalog(&self) -> bool {
+        let ConnectionTarget::Entry(entry) = &self.reach else { return false };
+        let is_configured = matches!(
+            entry.transport,
+            Transport::Stdio(_) | Transport::Http(_) | Transport::Sse(_) | Transport::Ws(_)
+        );
+        is_configured && self.variant == ConnectionSharing::Shared
+    }
+
+    /// When the server is started.
+    pub(crate) fn start_policy(&self) -> StartPolicy {
+        match &self.reach {
+            ConnectionTarget::Entry(entry) => entry.start.unwrap_or_default(),
+            ConnectionTarget::InProcess(_) => StartPolicy::Eager,
         }
     }
 

@@ -1,9 +1,12 @@
-//! The state of a connection: pending, connected, failed, sign-in needed or stopped.
+//! The state of a connection: pending, connected, idle, failed, sign-in needed or stopped.
 //!
 //! Written only by the connection's task; used by `dispatch`, the snapshot and the supervisor. It does not hold the
 //! server's lists (`connection::lists` does).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use switchboard_wire::{
     self as wire,
@@ -22,6 +25,8 @@ pub enum ConnectionState {
     Pending(ConnectionAttempt),
     /// The connection is up.
     Connected(Arc<LiveSession>),
+    /// The server is not started: its lists are known, and no call needs it.
+    Idle(IdleConnection),
     /// The connection could not be made, or was lost.
     Failed(Arc<ConnectionFailure>),
     /// A person has to sign in first.
@@ -39,6 +44,17 @@ pub struct ConnectionAttempt {
     pub retries: u32,
     /// The error of the attempt before.
     pub last: Option<ConnectionError>,
+}
+
+/// A server that is started when a call needs it.
+#[derive(Debug, Clone, Copy)]
+pub struct IdleConnection {
+    /// When its lists were read.
+    pub lists_read_at: SystemTime,
+    /// The number of the last attempt.
+    pub(super) number: u64,
+    /// The sign-in that its lists were read with.
+    pub(super) sign_in: SignInRevision,
 }
 
 /// A session with a server.
@@ -106,6 +122,7 @@ impl ConnectionState {
         match self {
             Self::Pending(_) => "pending",
             Self::Connected(_) => "connected",
+            Self::Idle(_) => "idle",
             Self::Failed(_) => "failed",
             Self::NeedsAuth(_) => "needs-auth",
             Self::Stopped => "stopped",

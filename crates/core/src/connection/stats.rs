@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::ConnectionError;
+use super::state_history::StateHistory;
 
 /// How many calls the latency is computed from.
 const MAX_LATENCY_SAMPLES: usize = 1024;
@@ -55,7 +56,10 @@ pub struct CallLatency {
 
 /// Counts events as they happen.
 #[derive(Debug, Default)]
-pub(super) struct StatsRecorder(Mutex<Counters>);
+pub(super) struct StatsRecorder {
+    counters: Mutex<Counters>,
+    pub(super) history: StateHistory,
+}
 
 #[derive(Debug, Default)]
 struct Counters {
@@ -95,7 +99,7 @@ impl StatsRecorder {
     }
 
     fn lock(&self) -> MutexGuard<'_, Counters> {
-        self.0.lock()
+        self.counters.lock()
     }
 }
 

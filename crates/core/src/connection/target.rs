@@ -2,15 +2,10 @@
 //!
 //! Used by `connection::task` for each attempt and by `connection::key`. It starts nothing; `wire` connects.
 
-use std::{
-    collections::BTreeMap,
-    ffi::{OsStr, OsString},
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{Ide, InheritEnv, Remote, Stdio, Transport, baseline_value, glob_matches};
+use switchboard_config::{Ide, Remote, Stdio, Transport};
 use switchboard_process::ProcessCommand;
 use switchboard_wire::{
     self as wire, Era, Version,
@@ -25,13 +20,10 @@ use url::Url;
 use super::{
     ConnectionError,
     context::ConnectionContext,
-    env_file,
+    server_environment::{ServerVariable, process_variables},
     spec::{ConnectionSpec, ConnectionTarget},
     tls::entry_pool_options,
 };
-
-/// Set for every process that Switchboard starts, so that a Switchboard beneath it detects the loop.
-pub const PARENT_MARKER_VARIABLE: &str = "SWITCHBOARD_PARENT";
 
 /// The header with which an editor's server expects its token.
 const IDE_AUTHORIZATION_HEADER: &str = "x-claude-code-ide-authorization";
@@ -97,8 +89,14 @@ fn root(folder: &Path) -> Option<RootFolder> {
     Some(RootFolder { uri, name })
 }
 
-/// The process of a spec, if it has one.
-pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<ProcessCommand, ConnectionError>> {
+/// The program of a spec with its variables.
+pub(super) struct SpecCommand {
+    pub(super) command: ProcessCommand,
+    pub(super) variables: Vec<ServerVariable>,
+}
+
+/// The program of a spec, if it has one.
+pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<SpecCommand, ConnectionError>> {
     match &spec.reach {
         ConnectionTarget::Entry(entry) => match &entry.transport {
             Transport::Stdio(stdio) => Some(command_of(spec, stdio)),
@@ -108,32 +106,12 @@ pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<ProcessCommand, Co
     }
 }
 
-/// Whether a variable of a process comes from its entry, and not only from the caller's environment: from `env`,
-/// the `envFile`, or a name in `inheritEnv`.
-pub(super) fn names_variable(
-    spec: &ConnectionSpec,
-    command: &ProcessCommand,
-    name: &OsStr,
-) -> bool {
-    let ConnectionTarget::Entry(entry) = &spec.reach else { return false };
-    let Transport::Stdio(stdio) = &entry.transport else { return false };
-    let is_wanted = match (&stdio.inherit_env, name.to_str()) {
-        (InheritEnv::Names(names), Some(name)) => {
-            names.iter().any(|pattern| glob_matches(pattern, name))
-        }
-        _ => false,
-    };
-    // The caller's variables come first.
-    let own = command.env.iter().skip(inherited_variables(spec, &stdio.inherit_env).len());
-    is_wanted || own.into_iter().any(|(other, _)| other == name)
-}
-
 fn process(
     spec: &ConnectionSpec,
     entry: &Stdio,
     shared: &ConnectionContext,
 ) -> Result<ServerTarget, ConnectionError> {
-    let command = command_of(spec, entry)?;
+    let SpecCommand { command, .. } = command_of(spec, entry)?;
     if is_loop(&command, shared) {
         return Err(ConnectionError::Loop);
     }
@@ -142,39 +120,17 @@ fn process(
     Ok(ServerTarget::Stdio(wire::client::StdioTarget { command, guard, stderr }))
 }
 
-fn command_of(spec: &ConnectionSpec, entry: &Stdio) -> Result<ProcessCommand, ConnectionError> {
+fn command_of(spec: &ConnectionSpec, entry: &Stdio) -> Result<SpecCommand, ConnectionError> {
+    let variables = process_variables(entry, &spec.working_dir, spec.scope, &spec.environment)?;
     let mut command = ProcessCommand::new(&entry.command);
     command.args = entry.args.iter().map(OsString::from).collect();
-    command.env = inherited_variables(spec, &entry.inherit_env);
-    if let Some(file) = &entry.env_file {
-        command.env.extend(env_file::read(&spec.working_dir.join(file), spec.scope)?);
-    }
-    let own = entry.env.iter();
-    command.env.extend(own.map(|(name, value)| (name.into(), value.into())));
-    command.env.push((PARENT_MARKER_VARIABLE.into(), "1".into()));
+    let pair = |variable: &ServerVariable| (variable.name.clone(), variable.value.clone());
+    command.env = variables.iter().map(pair).collect();
     command.cwd = Some(match &entry.cwd {
         Some(cwd) => spec.working_dir.join(cwd),
         None => spec.working_dir.clone(),
     });
-    Ok(command)
-}
-
-/// The default few of the caller's variables, and those that the entry asks for.
-fn inherited_variables(spec: &ConnectionSpec, wanted: &InheritEnv) -> Vec<(OsString, OsString)> {
-    let is_wanted = |name: &str| match wanted {
-        InheritEnv::All(all) => *all,
-        InheritEnv::Names(names) => names.iter().any(|pattern| glob_matches(pattern, name)),
-    };
-    let passed = |(name, value): &(OsString, OsString)| {
-        let value = match name.to_str() {
-            Some(name) if is_wanted(name) => value.clone(),
-            Some(name) => baseline_value(name, value)?.into_owned(),
-            None if *wanted == InheritEnv::All(true) => value.clone(),
-            None => return None,
-        };
-        Some((name.clone(), value))
-    };
-    spec.environment.iter().filter_map(passed).collect()
+    Ok(SpecCommand { command, variables })
 }
 
 /// Whether the command would start this program beneath itself. A loop through a script is detected by the marker

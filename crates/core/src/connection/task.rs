@@ -6,7 +6,7 @@
 
 use std::{
     future::Future,
-    sync::{Arc, Weak},
+    sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
 
@@ -19,20 +19,25 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{
     Connection, ConnectionCore, ConnectionError,
+    catalog_record::CatalogRecord,
     connect_permits::ConnectPermit,
     listener::{ConnectionEvent, ConnectionListener},
     lists::{ALL_LISTS, RawLists},
     liveness::Liveness,
+    session::sleep_until,
     spec::ConnectionTarget,
-    state::{ConnectionAttempt, ConnectionFailure, ConnectionState, LiveSession, SignInNeeded},
+    state::{
+        ConnectionAttempt, ConnectionFailure, ConnectionState, IdleConnection, LiveSession,
+        SignInNeeded,
+    },
     target,
 };
 
 /// The task of a connection.
 pub(super) struct ConnectionTask {
     pub(super) core: Arc<ConnectionCore>,
-    connection: Weak<Connection>,
-    listener: Arc<dyn ConnectionListener>,
+    pub(super) connection: Weak<Connection>,
+    pub(super) listener: Arc<dyn ConnectionListener>,
     state: watch::Sender<ConnectionState>,
     pub(super) lists: watch::Sender<Arc<RawLists>>,
     /// How many attempts were made in all.
@@ -48,7 +53,11 @@ pub(super) struct ConnectionTask {
     /// The key of the server's address in the era cache.
     target: Option<String>,
     /// The sign-in that the last attempt was made with.
-    sign_in: Option<SignInRevision>,
+    pub(super) sign_in: Option<SignInRevision>,
+    /// The kept catalog that the connection begins with.
+    pub(super) restored: Option<CatalogRecord>,
+    /// When the task last looked whether the server is idle.
+    pub(super) idle_checked_at: Option<Instant>,
 }
 
 /// Why an attempt or a session is over.
@@ -59,6 +68,8 @@ pub(super) enum EndReason {
     Asked,
     /// A person has signed in or out.
     SignInChanged,
+    /// No call has needed the server for a while.
+    Idle,
     /// Connecting failed, or the session was lost.
     Failed(ConnectionError),
 }
@@ -82,11 +93,20 @@ impl ConnectionTask {
         connection: Weak<Connection>,
         listener: Arc<dyn ConnectionListener>,
     ) -> (Self, watch::Receiver<ConnectionState>, watch::Receiver<Arc<RawLists>>) {
-        let pending =
-            ConnectionState::Pending(ConnectionAttempt { number: 1, retries: 0, last: None });
-        let (state, reading_state) = watch::channel(pending);
-        let (lists, reading_lists) =
-            watch::channel(core.shared.former.take(&core.key).unwrap_or_default());
+        let former = core.shared.former.take(&core.key);
+        let restored = core.load_catalog();
+        if let Some(target) = restored.as_ref().and_then(|record| record.target.clone()) {
+            // The address never changes during the connection's life.
+            let _ = core.target.set(target);
+        }
+        let is_unstarted = restored.is_none() && former.is_none() && core.waits_for_first_session();
+        core.is_unstarted.store(is_unstarted, Ordering::Relaxed);
+        let first = first_state(&core, restored.as_ref());
+        // The lists of a server with a sign-in are shown once it is known that the sign-in is the same.
+        let kept = || restored.as_ref().filter(|record| record.sign_in_id.is_none());
+        let lists = former.or_else(|| kept().map(|record| Arc::new(record.lists.clone())));
+        let (state, reading_state) = watch::channel(first);
+        let (lists, reading_lists) = watch::channel(lists.unwrap_or_default());
         let task = Self {
             core,
             connection,
@@ -100,12 +120,16 @@ impl ConnectionTask {
             last: None,
             target: None,
             sign_in: None,
+            restored,
+            idle_checked_at: None,
         };
         (task, reading_state, reading_lists)
     }
 
     pub(super) async fn run(mut self) {
-        loop {
+        let mut goes_on = self.begin_with_catalog().await.is_some()
+            && self.wait_for_first_session().await.is_some();
+        while goes_on {
             let ended = match self.attempt().await {
                 Ok((live, inbox)) => self.session(&live, inbox).await,
                 Err(EndReason::Failed(error)) => {
@@ -114,9 +138,8 @@ impl ConnectionTask {
                 }
                 Err(ended) => ended,
             };
-            if matches!(ended, EndReason::Stopped) || self.wait_for_next_attempt().await.is_none() {
-                break;
-            }
+            goes_on = !matches!(ended, EndReason::Stopped)
+                && self.wait_for_next_attempt().await.is_some();
         }
         self.retire();
     }
@@ -128,6 +151,9 @@ impl ConnectionTask {
         let sign_in = self.core.spec.credentials.sign_in_revision();
         let sign_in = self.unless_stopped(sign_in).await?;
         self.follow_sign_in(sign_in);
+        let core = self.core.clone();
+        let id = self.unless_stopped(core.spec.credentials.sign_in_id()).await?;
+        *core.sign_in_id.lock() = id;
         self.forget_if_asked();
         self.number += 1;
         self.publish_pending();
@@ -141,7 +167,17 @@ impl ConnectionTask {
             asked.reconnect
         };
         match connected {
-            Ok((client, inbox)) => Ok((self.live(client), inbox)),
+            Ok((client, inbox)) => {
+                let live = self.live(client);
+                // A sign-in without a page of the server, with an identity provider for example, happens meanwhile.
+                // Stopped here, the session below still ends its process: only `session` waits for that.
+                if core.sign_in_id.lock().is_none()
+                    && let Ok(id) = self.unless_stopped(core.spec.credentials.sign_in_id()).await
+                {
+                    *core.sign_in_id.lock() = id;
+                }
+                Ok((live, inbox))
+            }
             Err(_) if self.core.stop.is_cancelled() => Err(EndReason::Stopped),
             Err(_) if asked_anew => Err(EndReason::Asked),
             Err(error) => Err(EndReason::Failed(error)),
@@ -220,6 +256,8 @@ impl ConnectionTask {
         self.last = Some(error.clone());
         let remedy = error.remedy();
         if remedy == Remedy::SignIn {
+            // The next process must not show the lists either.
+            self.core.delete_catalog();
             let sign_in = self.sign_in.unwrap_or_default();
             let needs = SignInNeeded::new(error, self.number, sign_in);
             return self.publish(ConnectionState::NeedsAuth(Arc::new(needs)));
@@ -255,15 +293,10 @@ impl ConnectionTask {
     }
 
     /// Waits until it is time for the next attempt; `None` if there is to be none.
-    async fn wait_for_next_attempt(&self) -> Option<()> {
+    pub(super) async fn wait_for_next_attempt(&self) -> Option<()> {
         loop {
             let due = self.next_attempt_at();
-            let coming = async {
-                match due {
-                    Some(due) => tokio::time::sleep_until(due).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let coming = sleep_until(due);
             tokio::select! {
                 biased;
                 () = self.core.stop.cancelled() => return None,
@@ -278,6 +311,7 @@ impl ConnectionTask {
     async fn sign_in_changed(&self) {
         let since = match &*self.state.borrow() {
             ConnectionState::NeedsAuth(needs) => Some(needs.sign_in),
+            ConnectionState::Idle(idle) => Some(idle.sign_in),
             _ => None,
         };
         match since {
@@ -305,6 +339,12 @@ impl ConnectionTask {
             ConnectionState::NeedsAuth(needs) => {
                 (asked.wanted && needs.since + timing.needs_auth <= now).then_some(now)
             }
+            ConnectionState::Idle(idle) => {
+                let has_changed = asked.sign_in_changed == Some(idle.number);
+                // Expired lists are read again when the server is started next.
+                let is_needed = asked.wanted || asked.needs_list_now() || has_changed;
+                (is_needed || !self.core.is_lazy()).then_some(now)
+            }
             ConnectionState::Pending(_) | ConnectionState::Connected(_) => Some(now),
             ConnectionState::Stopped => None,
         }
@@ -322,6 +362,7 @@ impl ConnectionTask {
         self.retries = 0;
         self.losses.clear();
         self.last = None;
+        self.core.delete_catalog();
         let gone: Vec<_> = ALL_LISTS.into_iter().filter(|list| self.has_items(*list)).collect();
         self.forget_lists();
         for list in gone {
@@ -340,6 +381,7 @@ impl ConnectionTask {
         if let Some(target) = self.target.take() {
             self.core.shared.eras.forget(&target);
         }
+        self.core.delete_catalog();
         self.forget_lists();
     }
 
@@ -357,6 +399,7 @@ impl ConnectionTask {
     }
 
     pub(super) fn publish(&self, state: ConnectionState) {
+        self.core.tally.history.record(&state);
         self.state.send_replace(state);
         self.tell(ConnectionEvent::StateChanged);
     }
@@ -377,7 +420,23 @@ impl ConnectionTask {
         self.publish(ConnectionState::Stopped);
     }
 
-    async fn unless_stopped<T>(&self, waiting: impl Future<Output = T>) -> Result<T, EndReason> {
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, EndReason> {
         self.core.stop.run_until_cancelled(waiting).await.ok_or(EndReason::Stopped)
+    }
+}
+
+/// The state before the task has done anything: idle where a kept catalog will do, else pending.
+fn first_state(core: &ConnectionCore, restored: Option<&CatalogRecord>) -> ConnectionState {
+    let is_enough = |record: &&CatalogRecord| core.is_lazy() && record.sign_in_id.is_none();
+    match restored.filter(is_enough) {
+        Some(record) => ConnectionState::Idle(IdleConnection {
+            lists_read_at: record.read_at,
+            number: 0,
+            sign_in: SignInRevision::default(),
+        }),
+        None => ConnectionState::Pending(ConnectionAttempt { number: 1, retries: 0, last: None }),
     }
 }

@@ -35,6 +35,20 @@ pub(super) struct RequestedWork {
     pub(super) refresh: Vec<(ListKind, ReadUrgency)>,
 }
 
+// === impl RequestedWork ===
+
+impl RequestedWork {
+    /// Whether a request can only be done in a session with the server.
+    pub(super) fn needs_session(&self) -> bool {
+        self.reconnect || self.wanted || self.sign_in_changed.is_some() || self.needs_list_now()
+    }
+
+    /// Whether a list is to be read for a person, or because it has changed.
+    pub(super) fn needs_list_now(&self) -> bool {
+        self.refresh.iter().any(|(_, urgency)| *urgency == ReadUrgency::Now)
+    }
+}
+
 /// How soon a list is to be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadUrgency {

@@ -55,6 +55,11 @@ pub struct ConnectionTiming {
     pub between_lists: Duration,
     /// How many calls may be in flight on one connection (256).
     pub calls_in_flight: usize,
+    /// How long a server may be without a call before it is stopped, where it is started when needed; `None`: it is
+    /// never stopped (the default).
+    pub server_idle: Option<Duration>,
+    /// How long a server without a kept catalog waits for its first session, where it is started when needed (5 s).
+    pub first_session_wait: Duration,
     /// How long closing a session may take before it is abandoned (5 s).
     pub goodbye: Duration,
 }
@@ -92,6 +97,8 @@ impl Default for ConnectionTiming {
             needs_auth: Duration::from_mins(15),
             between_lists: Duration::from_secs(1),
             calls_in_flight: 256,
+            server_idle: None,
+            first_session_wait: Duration::from_secs(5),
             goodbye: Duration::from_secs(5),
         }
     }
@@ -117,6 +124,9 @@ impl ConnectionTiming {
         }
         if let Some(calls) = limits.calls_in_flight {
             self.calls_in_flight = usize::try_from(calls).unwrap_or(usize::MAX);
+        }
+        if let Some(millis) = limits.server_idle_ms {
+            self.server_idle = Some(millis).filter(|millis| *millis > 0).map(Duration::from_millis);
         }
         self
     }
@@ -181,6 +191,7 @@ mod tests {
             request_timeout_ms: Some(1500),
             reconnect_attempts: Some(0),
             calls_in_flight: Some(7),
+            server_idle_ms: Some(9),
             ..Limits::default()
         };
         let variable = |name: &str| match name {
@@ -192,6 +203,9 @@ mod tests {
         assert_eq!((timing.local_slots, timing.remote_slots), (9, 20));
         assert_eq!((timing.retries, timing.calls_in_flight), (0, 7));
         assert_eq!(timing.first_byte, Duration::from_millis(1500));
+        assert_eq!(timing.server_idle, Some(Duration::from_millis(9)));
+        let never = Limits { server_idle_ms: Some(0), ..limits };
+        assert_eq!(timing.with_settings(&never, variable).server_idle, None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use switchboard_wire::meta::method;
 use super::call_recorder::CallRecorder;
 use super::find::is_meant;
 use super::tool::{member, must_be_object};
-use super::{CallError, CallOutcome, Request, Stage};
+use super::{CallError, CallOrigin, CallOutcome, Request, Stage};
 use crate::catalog::{ConfiguredServer, ListedTool, NameCollisions, NameStyle, Tool};
 use crate::permission::DecisionReason;
 use crate::schema::ArgumentMistake;
@@ -162,7 +162,8 @@ async fn read(
         seen_server(argument(READ_RESOURCE_TOOL, params, "server", ArgumentNeed::No)?, only)?;
     let uri = argument(READ_RESOURCE_TOOL, params, "uri", ArgumentNeed::Yes)?.unwrap_or_default();
     let read = Raw::object([("uri", Raw::string(&uri))]);
-    let mut request = Request::forward(method::RESOURCES_READ, Some(read));
+    let mut request =
+        Request::forward(method::RESOURCES_READ, Some(read)).from_origin(CallOrigin::Model);
     let is_named = server.is_some();
     request.server = server;
     let read =

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::continuation::unix_millis;
 use super::{CallError, CallFinish, Request};
-use crate::audit::{CallDecision, CallEnd, CallRecord};
-use crate::engine::{CallObservation, Caller, Inner, RecentCallResult, WorkspaceState};
+use crate::audit::{CallDecision, CallEnd, CallRecord, StageTimes};
+use crate::engine::{
+    AppliedServer, CallObservation, Caller, Inner, RecentCallResult, WorkspaceState,
+};
 use crate::permission::DecisionReason;
 
 /// The record of a call so far. Dropping it hands the record to the engine.
@@ -37,16 +39,18 @@ impl CallRecorder {
             at: SystemTime::now(),
             who: Arc::clone(caller.identity()),
             server: request.server.clone().unwrap_or_default(),
+            secrets: Arc::default(),
             method: request.method.clone(),
             name: name.unwrap_or_default(),
             decision: None,
             ended: CallEnd::Dropped,
             took: Duration::ZERO,
+            stages: StageTimes::default(),
             sent: params.as_str().len(),
             received: 0,
             kept: None,
         };
-        let heard = engine.recent.observe(&so_far.who.principal, &params);
+        let heard = engine.recent.observe(so_far.who.principal.id(), &params);
         Self {
             engine,
             heard,
@@ -59,10 +63,11 @@ impl CallRecorder {
     }
 
     /// Sets the server of the call, as soon as it is known.
-    pub(super) fn set_server(&mut self, server: &str) {
+    pub(super) fn set_server(&mut self, server: &AppliedServer) {
         if let Some(called) = &mut self.called {
-            server.clone_into(&mut called.server);
-            self.standing.count_use(&called.who.session, server);
+            server.name.clone_into(&mut called.server);
+            called.secrets = Arc::clone(&server.secrets);
+            self.standing.count_use(&called.who.session, &server.name);
         }
     }
 
@@ -87,6 +92,13 @@ impl CallRecorder {
     pub(super) fn set_received(&mut self, bytes: usize) {
         if let Some(called) = &mut self.called {
             called.received = bytes;
+        }
+    }
+
+    /// Sets how long the stages took.
+    pub(super) fn set_stages(&mut self, stages: StageTimes) {
+        if let Some(called) = &mut self.called {
+            called.stages = stages;
         }
     }
 

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use switchboard_config::{Mode, SourceLocation};
+use switchboard_wire::json::Raw;
 use tokio::time::timeout;
 
 use super::tool::ToolCall;
@@ -17,9 +18,19 @@ use crate::engine::{AppliedServer, QuestionAnswerer};
 use crate::hooks::PermissionAnswer;
 use crate::permission::{
     AnswerLifetime, AnswerTarget, AskReason as Asked, CallClassifier, ClassifierInput,
-    DecisionReason, HookVerdict, PermissionSubject, PermissionVerdict, ToolInteraction, ToolOrigin,
-    judge_call,
+    DecisionReason, HookVerdict, JudgedCall, PermissionSubject, PermissionVerdict, ToolInteraction,
+    ToolOrigin, judge_call,
 };
+
+/// What the hooks made of a question for permission.
+enum HookConsent {
+    /// They decide nothing.
+    Undecided,
+    /// They decided, or a rule about the arguments that they changed did.
+    Decided(Result<DecisionReason, DecisionReason>),
+    /// They changed the arguments, and now another rule asks.
+    OtherQuestion(DecisionReason),
+}
 
 // === impl Stage ===
 
@@ -30,25 +41,15 @@ impl Stage {
         call: &mut ToolCall,
         hook: HookVerdict,
     ) -> Result<DecisionReason, CallError> {
-        let permissions = self.applied.permissions.with_mode(self.mode());
         let listed = Arc::clone(&call.found.item);
         let (server, tool) = (listed.label.server().normal(), listed.label.normal());
-        let subject = PermissionSubject {
-            permissions: &permissions,
-            server,
-            tool,
-            annotations: call.found.item.tool.annotations,
-            interaction: interaction(&call.found.item.tool),
-            origin: ToolOrigin::Server,
-            consent: self.caller.session().consent,
-        };
-        let remembered = self.engine.memory.recall(&self.caller.session().id, &self.target(call));
-        let verdict = match judge_call(&subject, &hook, &remembered) {
+        let verdict = match self.judge(call, &hook) {
             PermissionVerdict::Classify => Box::pin(self.classify(call)).await,
             verdict => verdict,
         };
         let allow = |because: &DecisionReason| {
-            permissions.allow_rule_for(server, tool).filter(|_| because.yields_to_allow_rule())
+            let rule = self.applied.permissions.allow_rule_for(server, tool);
+            rule.filter(|_| because.yields_to_allow_rule())
         };
         match verdict {
             PermissionVerdict::Allow { because } => Ok(because),
@@ -69,6 +70,28 @@ impl Stage {
         }
     }
 
+    /// Judges a call with its arguments as they are now.
+    fn judge(&self, call: &ToolCall, hook: &HookVerdict) -> PermissionVerdict {
+        let label = &call.found.item.label;
+        let subject = PermissionSubject {
+            permissions: &self.applied.permissions.with_mode(self.mode()),
+            server: label.server().normal(),
+            tool: label.normal(),
+            call: self.judged_call(&call.arguments),
+            annotations: call.found.item.tool.annotations,
+            interaction: interaction(&call.found.item.tool),
+            origin: ToolOrigin::Server,
+            consent: self.caller.session().consent,
+        };
+        let remembered = self.engine.memory.recall(&self.caller.session().id, &self.target(call));
+        judge_call(&subject, hook, &remembered)
+    }
+
+    /// What conditions of rules are judged on.
+    pub(super) fn judged_call<'a>(&'a self, arguments: &'a Raw) -> JudgedCall<'a> {
+        JudgedCall { principal: self.caller.rule_principal(), arguments }
+    }
+
     /// Returns the permission mode of this call.
     pub(super) fn mode(&self) -> Mode {
         self.applied.mode(self.caller.session())
@@ -80,16 +103,23 @@ impl Stage {
         placed: &AppliedServer,
         name: &str,
     ) -> Result<(), CallError> {
-        if self.applied.permissions.hides_server(&placed.normal) {
+        if self.applied.permissions.hides_server(&placed.normal, self.caller.rule_principal()) {
             return Err(self.denied_by_rule_error(name, &placed.normal, ""));
+        }
+        if let Some(at) = self.applied.permissions.unclear_settings() {
+            return Err(denied_error(
+                name,
+                DecisionReason::UnclearSettings { at: at.clone() },
+                None,
+            ));
         }
         Ok(())
     }
 
     /// Returns the error for a tool that is not listed because a rule denies it.
     pub(super) fn denied_by_rule_error(&self, name: &str, server: &str, tool: &str) -> CallError {
-        let ruling = self.applied.permissions.ruling(server, tool);
-        match ruling.deny {
+        let principal = self.caller.rule_principal();
+        match self.applied.permissions.hiding_rule(server, tool, principal) {
             Some(rule) => denied_error(name, DecisionReason::Rule(rule.clone()), None),
             None => CallError::NotFound { name: name.to_owned(), similar: Vec::new() },
         }
@@ -122,41 +152,53 @@ impl Stage {
         because: DecisionReason,
         allow: Option<String>,
     ) -> Result<DecisionReason, CallError> {
-        if let Some(decision) = self.ask_hooks(call, &because).await? {
-            return decision.map_err(|because| denied_error(&call.name, because, None));
-        }
-        let question = because.question();
+        let because = match self.ask_hooks(call, &because).await? {
+            HookConsent::Undecided => because,
+            HookConsent::OtherQuestion(because) => because,
+            HookConsent::Decided(decision) => {
+                return decision.map_err(|because| denied_error(&call.name, because, None));
+            }
+        };
         // Sessions that share the queue call the tool by different names, so the queue shows the full name.
         let tool = match self.caller.session().answers {
             QuestionAnswerer::Caller => &call.name,
             QuestionAnswerer::Queue => &call.found.item.name,
         };
-        let about = QuestionKind::Permission(Box::new(PermissionQuestion {
+        let question = PermissionQuestion {
             tool: tool.clone(),
             arguments: call.arguments.clone(),
             annotations: call.found.item.tool.annotations,
-            because: because.clone(),
-            allow: allow.clone().unwrap_or_default(),
-        }));
-        let (yes, remember) = match self.ask(&call.found.placed, about).await {
+            because,
+            allow: allow.unwrap_or_default(),
+        };
+        self.ask_person(&call.found.placed, &call.name, question, &self.target(call)).await
+    }
+
+    /// Asks the session's answerer for permission to call `name`. The answer is remembered for its lifetime.
+    pub(super) async fn ask_person(
+        &self,
+        placed: &AppliedServer,
+        name: &str,
+        question: PermissionQuestion,
+        target: &AnswerTarget<'_>,
+    ) -> Result<DecisionReason, CallError> {
+        let because = question.because.clone();
+        let allow = Some(question.allow.clone()).filter(|allow| !allow.is_empty());
+        let about = QuestionKind::Permission(Box::new(question));
+        let (yes, remember) = match self.ask(placed, about).await {
             Some(QuestionAnswer::Allow(remember)) => (true, remember),
             Some(QuestionAnswer::Deny(remember)) => (false, remember),
             Some(QuestionAnswer::Result(_) | QuestionAnswer::Cancel) | None => {
                 let because = Box::new(because);
                 let queue = self.engine.queue_access();
-                return Err(CallError::Unanswered {
-                    name: call.name.clone(),
-                    because,
-                    allow,
-                    queue,
-                });
+                return Err(CallError::Unanswered { name: name.to_owned(), because, allow, queue });
             }
         };
-        self.remember(call, question, yes, remember).await;
+        self.remember(target, because.question(), yes, remember).await;
         if yes {
             Ok(DecisionReason::Person)
         } else {
-            Err(denied_error(&call.name, DecisionReason::Person, None))
+            Err(denied_error(name, DecisionReason::Person, None))
         }
     }
 
@@ -164,25 +206,43 @@ impl Stage {
         &self,
         call: &mut ToolCall,
         because: &DecisionReason,
-    ) -> Result<Option<Result<DecisionReason, DecisionReason>>, CallError> {
+    ) -> Result<HookConsent, CallError> {
         let hooks = &self.applied.hooks;
         if !hooks.has(switchboard_config::HookEvent::PermissionRequest, call.uncut()) {
-            return Ok(None);
+            return Ok(HookConsent::Undecided);
         }
         let said = hooks.permission_request(&call.tool_use(self), because).await;
         self.note(&call.found.placed, &said.notes);
         match said.answer {
-            None => Ok(None),
+            None => Ok(HookConsent::Undecided),
             Some(PermissionAnswer::Deny { reason }) => {
-                Ok(Some(Err(DecisionReason::Hook { reason })))
+                Ok(HookConsent::Decided(Err(DecisionReason::Hook { reason })))
             }
             Some(PermissionAnswer::Allow { updated_input }) => {
                 if let Some(input) = updated_input {
                     call.arguments = input;
                     self.check_arguments(call)?;
+                    return Ok(self.judge_changed(call, because));
                 }
-                Ok(Some(Ok(DecisionReason::Hook { reason: String::new() })))
+                Ok(HookConsent::Decided(Ok(DecisionReason::hook(""))))
             }
+        }
+    }
+
+    /// Judges a call again whose arguments a hook changed as it allowed it. What the hook allowed is the question that it
+    /// was asked: a rule that denies the new arguments counts, and one that asks about them for another reason leaves
+    /// the question to a person.
+    fn judge_changed(&self, call: &ToolCall, because: &DecisionReason) -> HookConsent {
+        match self.judge(call, &HookVerdict::None) {
+            PermissionVerdict::Deny { because } => HookConsent::Decided(Err(because)),
+            PermissionVerdict::Ask { because: now @ DecisionReason::Rule(_) }
+                if now != *because =>
+            {
+                HookConsent::OtherQuestion(now)
+            }
+            PermissionVerdict::Ask { .. }
+            | PermissionVerdict::Allow { .. }
+            | PermissionVerdict::Classify => HookConsent::Decided(Ok(DecisionReason::hook(""))),
         }
     }
 
@@ -209,7 +269,7 @@ impl Stage {
 
     async fn remember(
         &self,
-        call: &ToolCall,
+        target: &AnswerTarget<'_>,
         question: Option<Asked>,
         yes: bool,
         remember: AnswerLifetime,
@@ -219,9 +279,7 @@ impl Stage {
             return;
         };
         let session = &self.caller.session().id;
-        let target = self.target(call);
-        if let Err(error) = self.engine.memory.remember(session, &target, question, remember).await
-        {
+        if let Err(error) = self.engine.memory.remember(session, target, question, remember).await {
             tracing::warn!(%error, "an answer could not be remembered");
         }
     }
@@ -244,9 +302,14 @@ fn interaction(tool: &Tool) -> ToolInteraction {
     }
 }
 
-fn denied_error(name: &str, because: DecisionReason, allow: Option<String>) -> CallError {
+pub(super) fn denied_error(
+    name: &str,
+    because: DecisionReason,
+    allow: Option<String>,
+) -> CallError {
     let at: Option<SourceLocation> = match &because {
         DecisionReason::Rule(rule) => Some(rule.at.clone()),
+        DecisionReason::UnclearSettings { at } => Some(at.clone()),
         _ => None,
     };
     CallError::Denied { name: name.to_owned(), because: Box::new(because), allow, at }

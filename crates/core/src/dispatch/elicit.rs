@@ -11,7 +11,7 @@ use switchboard_wire::meta::method;
 use url::Url;
 
 use super::{PendingQuestion, QuestionAnswer, QuestionKind, Stage};
-use crate::engine::AppliedServer;
+use crate::engine::{AppliedServer, QuestionAnswerer};
 use crate::hooks::{ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind};
 
 /// The capability of clients that can show pages.
@@ -38,7 +38,7 @@ impl Stage {
             method::ELICIT => question.answer(self.elicit(placed, &question.params).await),
             method::SAMPLE => self.sample(placed, question).await,
             method::ROOTS_LIST => self.list_roots(placed, question).await,
-            _ => question.refuse_method(),
+            _ => self.ask_extension(placed, question).await,
         }
     }
 
@@ -128,6 +128,26 @@ impl Stage {
         }
         let about = QuestionKind::Sampling { params: question.params.clone() };
         match self.ask(placed, about).await {
+            Some(QuestionAnswer::Result(outcome)) => {
+                InputResponse { key: question.key.clone(), outcome }
+            }
+            _ => question.refuse("nobody answered"),
+        }
+    }
+
+    /// Passes a request of an extension to the caller, if its client declared the extension.
+    async fn ask_extension(
+        &self,
+        placed: &AppliedServer,
+        question: &InputRequest,
+    ) -> InputResponse {
+        let can_answer = self.caller.session().answers == QuestionAnswerer::Caller
+            && self.caller.class().opaque.has_method(&question.method);
+        if !can_answer {
+            return question.refuse_method();
+        }
+        let (method, params) = (question.method.clone(), question.params.clone());
+        match self.ask(placed, QuestionKind::Extension { method, params }).await {
             Some(QuestionAnswer::Result(outcome)) => {
                 InputResponse { key: question.key.clone(), outcome }
             }

@@ -26,8 +26,16 @@ pub enum CallError {
         /// Similar names that may have been meant.
         similar: Vec<String>,
     },
+    /// The server had a tool or prompt of this name before it was started for the call. Nothing was sent.
+    #[error("`{server}` no longer has `{name}`; list its tools and prompts again")]
+    Gone {
+        /// The requested name.
+        name: String,
+        /// The server.
+        server: String,
+    },
     /// The arguments do not match the tool's schema. Nothing was sent.
-    #[error("the arguments of `{name}` are not what it takes{}", mistakes_text(.mistakes))]
+    #[error("invalid arguments for `{name}`{}", mistakes_text(.mistakes))]
     Arguments {
         /// The tool.
         name: String,
@@ -69,7 +77,7 @@ pub enum CallError {
         at: Option<SourceLocation>,
     },
     /// A person has to decide, and none can be asked.
-    #[error("`{name}` needs somebody's consent ({because}), and nobody is there to give it")]
+    #[error("`{name}` needs a person's consent ({because}), and nobody can be asked")]
     Unanswered {
         /// The tool.
         name: String,
@@ -90,12 +98,14 @@ pub enum CallError {
         error: Box<ConnectionNotReady>,
     },
     /// The server is not started.
-    #[error("`{server}` is {state}")]
+    #[error("`{server}` is {state}{}", colon(why.as_deref()))]
     NotStarted {
         /// The server.
         server: String,
         /// `disabled`, `awaiting-approval`, …
         state: &'static str,
+        /// Why it is blocked.
+        why: Option<String>,
     },
     /// Too many calls of this server are in flight; nothing was sent.
     #[error("`{server}` has too many calls under way; try again")]
@@ -131,7 +141,7 @@ pub enum CallError {
         pages: Vec<String>,
     },
     /// The server kept requiring an action that was done.
-    #[error("`{server}` still asks for a visit to a page after {times} of them")]
+    #[error("`{server}` asks for one more page in the browser, after {times} already")]
     AskedTooOften {
         /// The server.
         server: String,
@@ -145,7 +155,7 @@ pub enum CallError {
         server: String,
     },
     /// The server asked a question that should go to the caller, which takes none.
-    #[error("`{server}` asks for something before it answers")]
+    #[error("`{server}` asks a question before it answers")]
     InputNeeded {
         /// The server.
         server: String,
@@ -244,6 +254,7 @@ impl CallError {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not-found",
+            Self::Gone { .. } => "gone",
             Self::Arguments { .. } => "arguments",
             Self::Request { .. } => "request",
             Self::UnknownMethod { .. } => "unknown-method",
@@ -296,6 +307,11 @@ fn server_error_text(error: &WireError) -> &'static str {
         WireError::TaskCancelled { .. } => "task-cancelled",
         _ => "server",
     }
+}
+
+/// A colon and a reason, if there is one.
+fn colon(why: Option<&str>) -> String {
+    why.map(|why| format!(": {why}")).unwrap_or_default()
 }
 
 fn alternatives_text(similar: &[String]) -> String {

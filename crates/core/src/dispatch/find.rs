@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use switchboard_config::{DesiredServer, ServerReadiness};
+use switchboard_wire::client::ListKind;
 use tokio::time::{Instant, timeout_at};
 
 use super::{CallError, Stage};
@@ -28,6 +30,9 @@ pub(super) struct ResolvedItem<T> {
 
 /// A kind of item that requests name.
 pub(super) trait NamedItem: Sized {
+    /// The list that its names stand in.
+    const LIST: ListKind;
+
     /// The item of this name, and its server.
     fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)>;
 
@@ -36,6 +41,8 @@ pub(super) trait NamedItem: Sized {
 }
 
 impl NamedItem for Arc<ListedTool> {
+    const LIST: ListKind = ListKind::Tools;
+
     fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)> {
         named.tool(name).map(|listed| (listed.server(), Arc::clone(listed)))
     }
@@ -46,6 +53,8 @@ impl NamedItem for Arc<ListedTool> {
 }
 
 impl NamedItem for ListedPrompt {
+    const LIST: ListKind = ListKind::Prompts;
+
     fn find<'c>(named: CatalogNames<'c>, name: &str) -> Option<(&'c str, Self)> {
         named.prompt(name).map(|listed| (listed.server(), listed.clone()))
     }
@@ -94,6 +103,12 @@ impl Stage {
                 break;
             }
         }
+        let owners: Vec<_> = self.owners(style, name, server).cloned().collect();
+        if Box::pin(self.confirm_owners(owners, T::LIST)).await?
+            && let Some(found) = self.lookup(style, name, server)?
+        {
+            return Ok(found);
+        }
         Err(missing.unwrap_or_else(|| self.not_found_error::<T>(style, name, server)))
     }
 
@@ -125,12 +140,12 @@ impl Stage {
         let connection = self.caller.bound_connection(placed);
         let is_coming = matches!(
             connection.state(),
-            ConnectionState::Pending(_) | ConnectionState::Connected(_)
+            ConnectionState::Pending(_) | ConnectionState::Connected(_) | ConnectionState::Idle(_)
         );
         !is_coming || self.engine.knows_lists_of(&connection)
     }
 
-    fn lookup<T: NamedItem>(
+    pub(super) fn lookup<T: NamedItem>(
         &self,
         style: NameStyle,
         name: &str,
@@ -150,9 +165,7 @@ impl Stage {
             return Ok(placed.clone());
         }
         match self.applied.desired.servers_named(server).next() {
-            Some(known) => {
-                Err(CallError::NotStarted { server: server.to_owned(), state: known.state.name() })
-            }
+            Some(known) => Err(not_started(known)),
             None => Err(CallError::NotFound { name: server.to_owned(), similar: Vec::new() }),
         }
     }
@@ -216,12 +229,18 @@ impl Stage {
                 && could_be_of(style, name, &normal)
         });
         if let Some(server) = unstarted {
-            let state = server.state.name();
-            return CallError::NotStarted { server: server.name.clone(), state };
+            return not_started(server);
         }
         let similar = T::suggest(self.snapshot().catalog.names(style), name, meant);
         CallError::NotFound { name: name.to_owned(), similar }
     }
+}
+
+/// The error for a server that is not started.
+fn not_started(server: &DesiredServer) -> CallError {
+    let is_blocked = matches!(server.state, ServerReadiness::Blocked(_));
+    let why = server.state.reason().filter(|_| is_blocked).map(|reason| reason.why.clone());
+    CallError::NotStarted { server: server.name.clone(), state: server.state.name(), why }
 }
 
 /// Whether an item of `owner` can be meant by a request for `server`, or for any server.

@@ -1,20 +1,26 @@
-//! Forwards requests with methods that the engine does not know.
+//! Forwards requests and notifications with methods that the engine does not know.
 //!
 //! Used by `dispatch`. It determines the server by a tool, prompt or resource in the parameters, by the only server
-//! that declares the extension, or by the only server there is.
+//! that declares the extension, or by the only server there is. Servers that rules hide do not count. Permission judges them as the tool `method:<name>` of
+//! their server (`method_consent`). It does not know what a method means.
 
 use std::sync::Arc;
 
-use switchboard_wire::json::{Raw, decode_string};
+use switchboard_wire::json::{JsonEdit, Raw, quote};
+use switchboard_wire::meta::method;
 
 use super::call_recorder::CallRecorder;
-use super::prompts_and_resources::send_through;
+use super::prompts_and_resources::{plain_outcome, send_through};
 use super::tool::text;
-use super::{CallError, CallFinish, Request, Stage};
-use crate::engine::{AppliedServer, ServerSnapshot};
+use super::{CallError, CallFinish, RepeatSafety, Request, Stage};
+use crate::connection::OpaqueCapabilities;
+use crate::engine::{AppliedServer, WorkspaceSnapshot};
 
-/// The members in which a server declares its extensions.
-const EXTENSION_MEMBERS: [&str; 2] = ["extensions", "experimental"];
+/// The server of a request, and the name there of the tool or prompt that the request names.
+struct Recipient {
+    server: Arc<AppliedServer>,
+    item: Option<String>,
+}
 
 /// Forwards a request to its server.
 pub(super) async fn forward(
@@ -22,68 +28,156 @@ pub(super) async fn forward(
     request: Request,
     record: &mut CallRecorder,
 ) -> Result<CallFinish, CallError> {
-    let placed = stage.recipient(&request)?;
-    let asked = request.method.clone();
-    send_through(stage, &placed, &asked, request, record).await
+    if !method::is_extension_request(&request.method) {
+        return Err(not_of_extension_error(&request));
+    }
+    let recipient = stage.recipient(&request).await?;
+    let method = request.method.clone();
+    let request = stage.permit_request(&recipient, request, record).await?;
+    send_through(stage, &recipient.server, &method, request, record).await
+}
+
+/// Forwards a notification to its server.
+pub(super) async fn notify(
+    stage: &Stage,
+    request: Request,
+    record: &mut CallRecorder,
+) -> Result<CallFinish, CallError> {
+    if !method::is_extension_notification(&request.method) {
+        return Err(not_of_extension_error(&request));
+    }
+    let recipient = stage.recipient(&request).await?;
+    let placed = &*recipient.server;
+    let method = request.method.clone();
+    let request = stage.permit_request(&recipient, request, record).await?;
+    let connection = stage.connection(placed).await?;
+    let live = stage.ready(placed, &connection).await?;
+    let sent = live.client.notify(&method, request.params.as_ref()).await;
+    sent.map_err(|error| CallError::server(&placed.name, error, RepeatSafety::Harmless))?;
+    Ok(CallFinish::done(plain_outcome(placed, Raw::empty_object())))
 }
 
 // === impl Stage ===
 
 impl Stage {
-    fn recipient(&self, request: &Request) -> Result<Arc<AppliedServer>, CallError> {
+    /// Checks that the request may be sent, and returns it in the form that its server gets.
+    async fn permit_request(
+        &self,
+        recipient: &Recipient,
+        request: Request,
+        record: &mut CallRecorder,
+    ) -> Result<Request, CallError> {
+        let placed = &*recipient.server;
+        record.set_server(placed);
+        self.check_visible(placed, &request.method)?;
+        if !is_known(&request.method) {
+            let because = self.permit_method(placed, &request).await?;
+            record.set_decision(&because);
+        }
+        let Some(item) = &recipient.item else { return Ok(request) };
+        let params = request.params();
+        request.with_edits(&params, &[JsonEdit::set(&["name"], &quote(item))])
+    }
+
+    async fn recipient(&self, request: &Request) -> Result<Recipient, CallError> {
+        let params = request.params();
         if let Some(server) = &request.server {
-            return self.applied_server(server);
+            let item = self.named_item(&params, Some(server)).map(|(_, item)| item);
+            return Ok(Recipient { server: self.applied_server(server)?, item });
         }
-        if let [only] = self.applied.placed.all() {
-            return Ok(only.clone());
+        if let Some(recipient) = self.known_recipient(request, &params)? {
+            return Ok(recipient);
         }
-        let snapshot = self.snapshot();
-        let named = self.owner_of_item(&request.params());
-        let declared = || only_one(snapshot.servers.iter(), |view| declares(view, &request.method));
-        match named.or_else(|| declared().map(|view| view.name.clone())) {
-            Some(server) => self.applied_server(&server),
+        // A server whose lists and capabilities are still coming may be the one.
+        self.await_first_lists(None).await;
+        match self.known_recipient(request, &params)? {
+            Some(recipient) => Ok(recipient),
             None => Err(CallError::UnknownMethod {
                 method: request.method.to_string(),
-                servers: snapshot.catalog.servers().map(str::to_owned).collect(),
+                servers: candidates(&self.snapshot(), &request.method),
             }),
         }
     }
 
-    /// The server of the tool, prompt or resource that the parameters name.
-    fn owner_of_item(&self, params: &Raw) -> Option<String> {
-        let catalog = &self.snapshot().catalog;
-        let named = catalog.names(self.caller.session().names);
-        if let Ok(name) = text(params, "name") {
-            let tool = named.tool(&name).map(|listed| listed.server());
-            return tool.or_else(|| Some(named.prompt(&name)?.server())).map(str::to_owned);
+    fn known_recipient(
+        &self,
+        request: &Request,
+        params: &Raw,
+    ) -> Result<Option<Recipient>, CallError> {
+        if let Some((server, item)) = self.named_item(params, None) {
+            return Ok(Some(Recipient { server: self.applied_server(&server)?, item: Some(item) }));
         }
+        let server = self.owner_of_uri(params).or_else(|| {
+            let snapshot = self.snapshot();
+            let mut declaring = declaring(&snapshot, &request.method);
+            let first = declaring.next().map(str::to_owned);
+            if declaring.next().is_some() { None } else { first }
+        });
+        if let Some(server) = server {
+            return Ok(Some(Recipient { server: self.applied_server(&server)?, item: None }));
+        }
+        Ok(self.only_server().map(|server| Recipient { server, item: None }))
+    }
+
+    /// The only server that there is, or that no rule hides.
+    fn only_server(&self) -> Option<Arc<AppliedServer>> {
+        let (permissions, principal) = (&self.applied.permissions, self.caller.rule_principal());
+        let all = self.applied.placed.all();
+        let mut visible =
+            all.iter().filter(|placed| !permissions.hides_server(&placed.normal, principal));
+        match (all, visible.next(), visible.next()) {
+            ([only], ..) | (_, Some(only), None) => Some(Arc::clone(only)),
+            _ => None,
+        }
+    }
+
+    /// The server of the tool or prompt that `name` in the parameters is, and its name there.
+    fn named_item(&self, params: &Raw, server: Option<&str>) -> Option<(String, String)> {
+        let name = text(params, "name").ok()?;
+        let snapshot = self.snapshot();
+        let named = snapshot.catalog.names(self.caller.session().names);
+        let tool = named.tool(&name).map(|listed| (listed.server(), &*listed.tool.name));
+        let prompt = || named.prompt(&name).map(|listed| (listed.server(), &*listed.prompt.name));
+        let (owner, item) = tool.or_else(prompt)?;
+        let is_meant = server.is_none_or(|server| server == owner);
+        is_meant.then(|| (owner.to_owned(), item.to_owned()))
+    }
+
+    /// The server of the resource that the parameters name.
+    fn owner_of_uri(&self, params: &Raw) -> Option<String> {
         let uri = text(params, "uri").ok()?;
         let mentioned = self.caller.workspace().mentioning_server(&self.caller.session().id, &uri);
-        catalog.owner(&uri, mentioned.as_deref()).map(str::to_owned)
+        self.snapshot().catalog.owner(&uri, mentioned.as_deref()).map(str::to_owned)
     }
 }
 
-/// Whether a server declares an extension that a method belongs to: `vendor.example/things` has `things/list` and
-/// `vendor.example/things/list`.
-fn declares(view: &ServerSnapshot, method: &str) -> bool {
-    let Some(facts) = &view.facts else { return false };
-    let is_of = |extension: &str| {
-        let short = extension.rsplit('/').next().unwrap_or(extension);
-        [extension, short].iter().any(|name| {
-            method.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-    };
-    let declared =
-        EXTENSION_MEMBERS.iter().filter_map(|key| facts.capabilities.get(key).ok().flatten());
-    declared.into_iter().any(|extensions| {
-        let mut keys = extensions.members().filter_map(|member| decode_string(member.key));
-        keys.any(|key| is_of(&key))
+/// Whether the program knows a method that is forwarded: reading skills is like reading resources.
+fn is_known(asked: &str) -> bool {
+    matches!(asked, method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ)
+}
+
+/// The error for a message of the protocol itself that is sent in the wrong direction or form.
+fn not_of_extension_error(request: &Request) -> CallError {
+    CallError::UnknownMethod { method: request.method.to_string(), servers: Vec::new() }
+}
+
+/// The servers that declare an extension that a method belongs to, without those that rules hide.
+fn declaring<'a>(
+    snapshot: &'a WorkspaceSnapshot,
+    method: &'a str,
+) -> impl Iterator<Item = &'a str> {
+    snapshot.catalog.servers().filter(move |server| {
+        let facts = snapshot.server(server).and_then(|view| view.facts.as_ref());
+        let declared = facts.map(|facts| OpaqueCapabilities::of_server(&facts.capabilities));
+        declared.is_some_and(|reading| reading.declared.has_method(method))
     })
 }
 
-/// Returns the only item that satisfies `so`.
-fn only_one<T>(items: impl Iterator<Item = T>, so: impl Fn(&T) -> bool) -> Option<T> {
-    let mut found = items.filter(so);
-    let first = found.next();
-    if found.next().is_some() { None } else { first }
+/// The servers that a request could be for: those that declare its extension, else all.
+fn candidates(snapshot: &WorkspaceSnapshot, method: &str) -> Vec<String> {
+    let declaring: Vec<String> = declaring(snapshot, method).map(str::to_owned).collect();
+    if declaring.is_empty() {
+        return snapshot.catalog.servers().map(str::to_owned).collect();
+    }
+    declaring
 }

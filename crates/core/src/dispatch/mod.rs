@@ -9,12 +9,14 @@
 
 mod builtin;
 mod call_recorder;
+mod confirm;
 mod consent;
 mod continuation;
 mod elicit;
 mod error;
 mod find;
 mod forward;
+mod method_consent;
 mod page_visits;
 mod prompts_and_resources;
 mod question;
@@ -22,6 +24,7 @@ mod request;
 mod running_call;
 mod sign_in;
 mod stage;
+mod stage_clock;
 mod tasks;
 mod tool;
 mod unseen_pages;
@@ -37,12 +40,13 @@ pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builti
 pub use continuation::{CallContinuation, InputRequired};
 pub use error::{CallError, ElicitationRefusal, RepeatSafety};
 pub use question::{PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind};
-pub use request::{CompletionReference, Request};
+pub use request::{CallOrigin, CompletionReference, Request};
 pub use running_call::{CallEvent, CallEventSender, RunningCall};
 pub use tasks::{ServerTask, StartedTask};
 
 use call_recorder::CallRecorder;
 use stage::Stage;
+use stage_clock::StageClock;
 use unseen_pages::UnseenPages;
 
 use crate::engine::{Caller, Inner};
@@ -83,8 +87,10 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
             let applied = caller.applied();
             let mut record = CallRecorder::new(engine.clone(), &caller, &request);
             let unseen_pages = UnseenPages::default();
-            let stage = Stage { engine, caller, applied, emit, unseen_pages };
+            let clock = StageClock::start();
+            let stage = Stage { engine, caller, applied, emit, unseen_pages, clock };
             let ended = stage.run(request, &mut record).await;
+            record.set_stages(stage.clock.spent());
             record.end(&ended);
             ended
         })
@@ -132,6 +138,7 @@ impl Stage {
             method::COMPLETE => {
                 Box::pin(prompts_and_resources::complete(self, request, record)).await
             }
+            _ if request.is_notification => Box::pin(forward::notify(self, request, record)).await,
             _ => Box::pin(forward::forward(self, request, record)).await,
         }
     }

@@ -10,10 +10,10 @@ use super::call_recorder::CallRecorder;
 use super::continuation::FinishedStages;
 use super::tool::{member, text};
 use super::upstream::SendResult;
-use super::{CallError, CallFinish, CallOutcome, RepeatSafety, Request, Stage};
+use super::{CallError, CallFinish, CallOrigin, CallOutcome, RepeatSafety, Request, Stage};
 use crate::catalog::ListedPrompt;
 use crate::engine::AppliedServer;
-use crate::results::ResultShape;
+use crate::results::{AppDataPolicy, ResultPolicy, ResultShape};
 
 /// Gets a prompt.
 pub(super) async fn get_prompt(
@@ -25,12 +25,15 @@ pub(super) async fn get_prompt(
     let name = text(&params, "name")?;
     let found = stage.find::<ListedPrompt>(&name, request.server.as_deref()).await?;
     record.set_item(&found.item.name);
+    let server = request.server.clone();
+    stage.confirm_item::<ListedPrompt>(&found.placed, &name, server.as_deref()).await?;
     let raw = quote(&found.item.prompt.name);
     let request = request.with_edits(&params, &[JsonEdit::set(&["name"], &raw)])?;
     send_through(stage, &found.placed, &name, request, record).await
 }
 
-/// Reads a resource, and limits the result.
+/// Reads a resource, and limits the result. A UI resource goes to a host, which cannot use a part of it, so it passes
+/// whole unless a model reads it.
 pub(super) async fn read_resource(
     stage: &Stage,
     request: Request,
@@ -41,12 +44,17 @@ pub(super) async fn read_resource(
         None => stage.owner(&request, &uri).await?,
         Some(again) => stage.applied_server(again.carried.server())?,
     };
-    record.set_server(&placed.name);
+    record.set_server(&placed);
+    let app_data = match request.origin {
+        CallOrigin::Model => AppDataPolicy::Limit,
+        CallOrigin::Client | CallOrigin::AppHost | CallOrigin::App => AppDataPolicy::Leave,
+    };
     let outcome = match send_through(stage, &placed, &uri, request, record).await? {
         CallFinish::Done(outcome) => *outcome,
         other => return Ok(other),
     };
-    let kept = stage.limit(ResultShape::Resource, stage.policy(), outcome.result).await;
+    let policy = ResultPolicy { app_data, ..stage.policy() };
+    let kept = stage.limit(ResultShape::Resource, policy, outcome.result).await;
     Ok(CallFinish::done(CallOutcome { result: kept.result.clone(), kept: Some(kept), ..outcome }))
 }
 
@@ -98,7 +106,7 @@ pub(super) async fn watch_resource(
         Some(placed) => placed,
         None => stage.owner(&request, &uri).await?,
     };
-    record.set_server(&placed.name);
+    record.set_server(&placed);
     stage.check_visible(&placed, &uri)?;
     let connection = stage.connection(&placed).await?;
     let live = stage.ready(&placed, &connection).await?;
@@ -118,7 +126,7 @@ pub(super) async fn send_through(
     mut request: Request,
     record: &mut CallRecorder,
 ) -> Result<CallFinish, CallError> {
-    record.set_server(&placed.name);
+    record.set_server(placed);
     stage.check_visible(placed, name)?;
     let again = request.again.take();
     if let Some(again) = &again {
@@ -140,7 +148,7 @@ pub(super) async fn send_through(
     Ok(CallFinish::done(plain_outcome(placed, result)))
 }
 
-fn plain_outcome(placed: &AppliedServer, result: Raw) -> CallOutcome {
+pub(super) fn plain_outcome(placed: &AppliedServer, result: Raw) -> CallOutcome {
     let server = Some(placed.name.clone());
     CallOutcome { result, server, decision: None, context: Vec::new(), kept: None }
 }

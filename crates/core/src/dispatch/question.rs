@@ -40,6 +40,13 @@ pub enum QuestionKind {
     },
     /// The folders that the client works in: `roots/list`.
     Roots,
+    /// A request of an extension, which only a client that declared the extension can answer.
+    Extension {
+        /// The method.
+        method: String,
+        /// The parameters as the server sent them.
+        params: Raw,
+    },
 }
 
 /// A call that needs permission.
@@ -82,6 +89,10 @@ impl QuestionKind {
             "elicitation" => Self::Elicitation { params: params()? },
             "sampling" => Self::Sampling { params: params()? },
             "roots" => Self::Roots,
+            "extension" => {
+                let method = text.get("method").ok()??.to_text()?;
+                Self::Extension { method, params: params()? }
+            }
             _ => return None,
         })
     }

@@ -31,6 +31,23 @@ pub struct Request {
     pub(super) unasked: Vec<InputResponse>,
     pub(super) as_task: Option<Raw>,
     pub(super) task: Option<Box<ServerTask>>,
+    /// Whether the server gives no answer.
+    pub(super) is_notification: bool,
+    pub(super) origin: CallOrigin,
+}
+
+/// Who is behind a request, which decides which tools it may call and how its result is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallOrigin {
+    /// A client; whether a model, a person or a program is behind it is not known.
+    #[default]
+    Client,
+    /// A model. It may not call tools that are for apps only.
+    Model,
+    /// A client that shows MCP Apps. Data for apps is not limited: the client does not give it to its model.
+    AppHost,
+    /// An app. It may not call tools that are for models only, and its results are not limited.
+    App,
 }
 
 /// Whether the caller wants progress events.
@@ -117,7 +134,21 @@ impl Request {
             unasked: Vec::new(),
             as_task: None,
             task: None,
+            is_notification: false,
+            origin: CallOrigin::Client,
         }
+    }
+
+    /// Makes a notification as a client sent it, with names in the style of its session. Its outcome is empty.
+    pub fn notification(method: impl Into<Cow<'static, str>>, params: Option<Raw>) -> Self {
+        Self { is_notification: true, ..Self::forward(method, params) }
+    }
+
+    /// Says who is behind the request.
+    #[must_use]
+    pub fn from_origin(mut self, origin: CallOrigin) -> Self {
+        self.origin = origin;
+        self
     }
 
     /// Restricts the request to this server.

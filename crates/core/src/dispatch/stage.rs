@@ -11,11 +11,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::find::is_meant;
 use super::running_call::CallEventSender;
+use super::stage_clock::StageClock;
 use super::unseen_pages::UnseenPages;
-use super::{CallError, Request};
+use super::{CallError, CallOrigin, Request};
+use crate::catalog::Tool;
 use crate::engine::{AppliedServer, AppliedState, Caller, Inner, log_name_of_spec};
 use crate::hooks::HookNote;
-use crate::results::{LimitedResult, ResultPolicy, ResultShape, SpillTarget, limit_result};
+use crate::results::{
+    AppDataPolicy, LimitedResult, ResultPolicy, ResultShape, SpillTarget, limit_result,
+};
 
 /// The context of a call: engine, caller, applied state and event sender.
 pub(super) struct Stage {
@@ -25,6 +29,7 @@ pub(super) struct Stage {
     pub(super) applied: Arc<AppliedState>,
     pub(super) emit: CallEventSender,
     pub(super) unseen_pages: UnseenPages,
+    pub(super) clock: StageClock,
 }
 
 /// How long starting servers are waited for, unless the settings say otherwise.
@@ -161,8 +166,8 @@ impl Stage {
         result: Raw,
     ) -> LimitedResult {
         let place = || {
-            let (store, owner) = (self.engine.store.clone()?, &self.caller.session().principal);
-            Some(SpillTarget { store, owner: owner.clone() })
+            let owner = self.caller.session().principal.id();
+            Some(SpillTarget { store: self.engine.store.clone()?, owner: owner.to_string() })
         };
         limit_result(result, shape, &policy, place).await
     }
@@ -175,6 +180,19 @@ impl Stage {
         match self.applied.numbers.output_tokens(self.caller.session().variables) {
             Some(tokens) => policy.with_usual_tokens(tokens),
             None => policy,
+        }
+    }
+
+    /// Returns the policy for results of a tool. What goes to an app does not go to a model, so it is not limited.
+    pub(super) fn tool_policy(&self, tool: &Tool, origin: CallOrigin) -> ResultPolicy {
+        let policy = self.policy().for_tool(tool);
+        match origin {
+            CallOrigin::App => ResultPolicy::unlimited(),
+            CallOrigin::AppHost if !tool.ui.visibility.model => ResultPolicy::unlimited(),
+            CallOrigin::AppHost if tool.ui.resource.is_some() => {
+                ResultPolicy { app_data: AppDataPolicy::Leave, ..policy }
+            }
+            _ => policy,
         }
     }
 

@@ -15,7 +15,7 @@ use switchboard_wire::meta::method;
 use super::call_recorder::CallRecorder;
 use super::tool::ToolCall;
 use super::upstream::SendResult;
-use super::{CallError, CallFinish, CallOutcome, Request, Stage};
+use super::{CallError, CallFinish, CallOrigin, CallOutcome, Request, Stage};
 use crate::catalog::{ListedTool, NameStyle};
 use crate::engine::AppliedServer;
 use crate::results::ResultShape;
@@ -77,12 +77,13 @@ impl Stage {
         &self,
         placed: &AppliedServer,
         task: &ServerTask,
+        origin: CallOrigin,
         state: Raw,
     ) -> Result<Raw, CallError> {
         if let Some(result) = state.get("result").ok().flatten() {
             let found = self.snapshot().catalog.tool(&task.tool).cloned();
-            let policy =
-                found.map_or_else(|| self.policy(), |listed| self.policy().for_tool(&listed.tool));
+            let policy = found
+                .map_or_else(|| self.policy(), |listed| self.tool_policy(&listed.tool, origin));
             self.mention(placed, &result);
             let kept = self.limit(ResultShape::Tool, policy, result).await;
             let edit = JsonEdit::set(&["result"], kept.result.as_str());
@@ -111,13 +112,13 @@ pub(super) async fn call_task(
     record: &mut CallRecorder,
 ) -> Result<CallFinish, CallError> {
     let placed = stage.applied_server(&task.server)?;
-    record.set_server(&placed.name);
+    record.set_server(&placed);
     if placed.signature != task.signature {
         return Err(CallError::Changed { server: task.server });
     }
     // A rule may hide the tool by now.
     stage.find_in::<Arc<ListedTool>>(NameStyle::Full, &task.tool, Some(&task.server)).await?;
-    let id = quote(&task.id);
+    let (id, origin) = (quote(&task.id), request.origin);
     let params = request.params();
     let request = request.with_edits(&params, &[JsonEdit::set(&["taskId"], &id)])?;
     let result = match stage.send(&placed, request, None).await? {
@@ -125,7 +126,7 @@ pub(super) async fn call_task(
         SendResult::Asked(_) => return Err(CallError::InputNeeded { server: task.server }),
     };
     record.set_received(result.as_str().len());
-    let result = stage.limit_task_state(&placed, &task, result).await?;
+    let result = stage.limit_task_state(&placed, &task, origin, result).await?;
     let server = Some(task.server);
     Ok(CallFinish::done(CallOutcome {
         result,

@@ -16,10 +16,12 @@ use super::continuation::{FinishedStages, ResumedCall};
 use super::find::{ResolvedItem, is_meant};
 use super::tasks::{ServerTask, StartedTask};
 use super::upstream::SendResult;
-use super::{CallError, CallFinish, CallOutcome, Request, Stage, builtin, sign_in};
+use super::{CallError, CallFinish, CallOrigin, CallOutcome, Request, Stage, builtin, sign_in};
+use crate::audit::CallStage;
 use crate::catalog::{ListedTool, authenticate};
-use crate::engine::ArgumentCheck;
+use crate::engine::{AppliedServer, ArgumentCheck};
 use crate::hooks::ToolUse;
+use crate::permission::DecisionReason;
 use crate::results::{LimitedResult, ResultShape};
 use crate::schema::ArgumentMistake;
 
@@ -35,6 +37,8 @@ pub(super) struct ToolCall {
     pub(super) arguments: Raw,
     /// The id of the call.
     id: String,
+    /// Who makes the call.
+    origin: CallOrigin,
 }
 
 /// Runs a tool call through every stage.
@@ -50,14 +54,10 @@ pub(super) async fn call(
         return outcome.map(CallFinish::done);
     }
     let again = request.again.take();
-    let found: ResolvedItem<Arc<ListedTool>> = match stage.find(&name, server.as_deref()).await {
-        Err(CallError::NotFound { name, similar }) => {
-            return Err(stage.hidden_tool_error(name, server.as_deref(), similar));
-        }
-        found => found?,
-    };
-    record.set_server(&found.placed.name);
+    let found = find_tool(stage, &name, server.as_deref()).await?;
+    record.set_server(&found.placed);
     record.set_item(&found.item.name);
+    check_visibility(&found.item, &name, request.origin)?;
     if authenticate::is_authenticate_tool(&found.item.tool) {
         let outcome = sign_in::call(stage, &found.placed).await;
         if let Some(because) = &outcome.decision {
@@ -68,7 +68,8 @@ pub(super) async fn call(
     let given = member(&params, "arguments")?;
     let arguments = given.clone().unwrap_or_else(Raw::empty_object);
     let id = stage.engine.call_id();
-    let mut call = ToolCall { name, found, params, given, arguments, id };
+    let origin = request.origin;
+    let mut call = ToolCall { name, found, params, given, arguments, id, origin };
     let passed = match &again {
         None => stage.run_early_stages(&mut call).await?,
         Some(again) => {
@@ -81,6 +82,9 @@ pub(super) async fn call(
         record.set_decision(because);
     }
 
+    let name = call.name.clone();
+    Box::pin(stage.confirm_item::<Arc<ListedTool>>(&call.found.placed, &name, server.as_deref()))
+        .await?;
     let mut request = call.request(request)?;
     request.tasks = stage.task_handling(&call, request.tasks);
     let placed = &call.found.placed;
@@ -91,6 +95,7 @@ pub(super) async fn call(
             match ServerTask::of(&call, &result) {
                 None => result,
                 Some(task) => {
+                    stage.note_lasting_work(placed);
                     return Ok(CallFinish::Tasked(Box::new(StartedTask { state: result, task })));
                 }
             }
@@ -111,6 +116,32 @@ pub(super) async fn call(
     let result = after.result.unwrap_or_else(|| kept.result.clone());
     let decision = passed.decision;
     Ok(CallFinish::done(CallOutcome { result, server, decision, context, kept: Some(kept) }))
+}
+
+/// Finds a tool. The error for a tool that is not listed says which rule denies it.
+async fn find_tool(
+    stage: &Stage,
+    name: &str,
+    server: Option<&str>,
+) -> Result<ResolvedItem<Arc<ListedTool>>, CallError> {
+    match stage.find(name, server).await {
+        Err(CallError::NotFound { name, similar }) => {
+            Err(stage.hidden_tool_error(name, server, similar))
+        }
+        found => found,
+    }
+}
+
+/// Refuses a model's call of a tool that is for apps only, and an app's call of one that is not for apps.
+fn check_visibility(listed: &ListedTool, name: &str, origin: CallOrigin) -> Result<(), CallError> {
+    let visibility = listed.tool.ui.visibility;
+    let because = match origin {
+        CallOrigin::Model if !visibility.model => DecisionReason::NotForModels,
+        CallOrigin::App if !visibility.app => DecisionReason::NotForApps,
+        _ => return Ok(()),
+    };
+    let (name, because) = (name.to_owned(), Box::new(because));
+    Err(CallError::Denied { name, because, allow: None, at: None })
 }
 
 /// The results of the hooks before a call.
@@ -195,9 +226,11 @@ impl ToolCall {
 impl Stage {
     /// Runs every stage before the server is called.
     async fn run_early_stages(&self, call: &mut ToolCall) -> Result<FinishedStages, CallError> {
+        self.clock.enter(CallStage::Hooks);
         self.check_arguments(call)?;
         let given = call.arguments.clone();
         let before = self.run_hooks_before(call).await?;
+        self.clock.enter(CallStage::Permission);
         let because = self.permit(call, before.verdict).await?;
         Ok(FinishedStages {
             decision: Some(because),
@@ -236,8 +269,10 @@ impl Stage {
     }
 
     async fn limit_result(&self, call: &ToolCall, result: Raw) -> LimitedResult {
+        self.clock.enter(CallStage::Result);
         self.mention(&call.found.placed, &result);
-        self.limit(ResultShape::Tool, self.policy().for_tool(&call.found.item.tool), result).await
+        let policy = self.tool_policy(&call.found.item.tool, call.origin);
+        self.limit(ResultShape::Tool, policy, result).await
     }
 
     async fn run_hooks_after(&self, call: &ToolCall, result: &Raw) -> AfterHooks {
@@ -245,11 +280,20 @@ impl Stage {
         if !hooks.has(HookEvent::PostToolUse, call.uncut()) {
             return AfterHooks { context: Vec::new(), result: None };
         }
+        self.clock.enter(CallStage::HooksAfter);
         let said = Box::pin(hooks.post_tool_use(&call.tool_use(self), result)).await;
         self.note(&call.found.placed, &said.notes);
         let mut context = said.context;
         context.extend(said.blocked);
         AfterHooks { context, result: said.updated_output }
+    }
+
+    /// Notes that a server works on a task, which its client asks for later.
+    fn note_lasting_work(&self, placed: &AppliedServer) {
+        let connection = self.caller.bound_connection(placed);
+        if let Some(live) = connection.state().live() {
+            connection.note_lasting_work(live);
+        }
     }
 
     /// Returns the error for a tool that a rule hides: it names the rule, to help its author.

@@ -12,7 +12,7 @@ use switchboard_wire::client::{
     CallRequest, Exchange, ExchangeEvent, InputRequest, InputResponse, SuspendedExchange,
     TaskHandling,
 };
-use switchboard_wire::envelope::code;
+use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error as WireError, Remedy};
 
@@ -20,6 +20,7 @@ use super::continuation::{QuestionHandling, ResumedCall, UnansweredQuestions};
 use super::page_visits::PageVisits;
 use super::request::ProgressReports;
 use super::{CallError, CallEvent, RepeatSafety, Request, Stage};
+use crate::audit::CallStage;
 use crate::connection::{Connection, ConnectionNotReady, ConnectionState, LiveSession};
 use crate::engine::{AppliedServer, CallInFlightLease, CallLogLevel, OnProgress};
 
@@ -43,6 +44,33 @@ struct CallPlace<'a> {
     in_flight: &'a CallInFlightLease,
 }
 
+/// How often in a row a modern server asked questions that were all refused. It gets such a call again without answers,
+/// and may ask again.
+#[derive(Default)]
+struct RefusedRounds(usize);
+
+/// A server that asks in so many rounds what its client cannot answer is not asked again.
+const MAX_REFUSED_ROUNDS: usize = 2;
+
+// === impl RefusedRounds ===
+
+impl RefusedRounds {
+    /// Counts a round of answers. Fails where the server would go on asking without end.
+    fn count(&mut self, answers: &[InputResponse]) -> Result<(), WireError> {
+        let refusal = answers.iter().find_map(|answer| answer.outcome.as_ref().err());
+        let is_refused = answers.iter().all(|answer| answer.outcome.is_err());
+        self.0 = if is_refused { self.0 + 1 } else { 0 };
+        match refusal {
+            Some(refusal) if self.0 > MAX_REFUSED_ROUNDS => {
+                let text =
+                    format!("the server needs an answer that its client cannot give: {refusal}");
+                Err(WireError::Rpc(RpcError::new(code::MISSING_CAPABILITY, text)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 // === impl Stage ===
 
 impl Stage {
@@ -54,6 +82,7 @@ impl Stage {
         again: Option<&ResumedCall>,
     ) -> Result<SendResult, CallError> {
         let server = &placed.name;
+        self.clock.enter(CallStage::Connect);
         let connection = self.connection(placed).await?;
         let session = self.caller.id();
         let admitted = connection.admit(Arc::clone(session));
@@ -65,13 +94,16 @@ impl Stage {
         let told = match again {
             None => None,
             Some(again) => {
+                self.clock.enter(CallStage::Questions);
                 let answers = Box::pin(self.collect_answers(placed, again)).await;
                 Some(ResumeInput { state: again.carried.state().cloned(), answers })
             }
         };
         loop {
+            self.clock.enter(CallStage::Connect);
             let live = self.ready(placed, &connection).await?;
             let _log_level = self.want_log_level(&request, &connection, &live).await;
+            self.clock.enter(CallStage::Server);
             let began = Instant::now();
             let exchange = match &told {
                 Some(told) => resume(placed, &live, &call, told)?,
@@ -87,6 +119,7 @@ impl Stage {
                     connection.record_success(&live, began.elapsed());
                     // The server has ended this call, so its questions are not for this call until it is repeated.
                     let _open = in_flight.open_question();
+                    self.clock.enter(CallStage::Questions);
                     Box::pin(visits.visit_pages(placed, error)).await?;
                 }
                 Err(error) => {
@@ -168,15 +201,21 @@ impl Stage {
         mut exchange: Exchange,
         how: QuestionHandling,
     ) -> Result<SendResult, WireError> {
+        let mut refusals = RefusedRounds::default();
         loop {
             match exchange.next().await? {
                 ExchangeEvent::Done(result) => return Ok(SendResult::Result(result)),
                 ExchangeEvent::NeedsInput(asked)
                     if !exchange.is_parked() && self.returns_questions(how, &asked) =>
                 {
+                    self.clock.enter(CallStage::Questions);
                     let mut open = Box::pin(self.answer_without_caller(placed, asked)).await;
+                    self.clock.enter(CallStage::Server);
                     match open.take_if_complete() {
-                        Some(answers) => exchange.answer(answers),
+                        Some(answers) => {
+                            refusals.count(&answers)?;
+                            exchange.answer(answers);
+                        }
                         None => {
                             open.state = exchange.suspend().and_then(SuspendedExchange::into_state);
                             return Ok(SendResult::Asked(open));
@@ -188,8 +227,12 @@ impl Stage {
                         self.engine.claim_after_question(place.connection, &self.caller);
                     }
                     let _open = place.in_flight.open_question();
-                    let answering = Box::pin(self.answer(placed, &mut exchange, questions));
-                    if let Some(result) = answering.await? {
+                    self.clock.enter(CallStage::Questions);
+                    let answering =
+                        Box::pin(self.answer(placed, &mut exchange, questions, &mut refusals));
+                    let result = answering.await?;
+                    self.clock.enter(CallStage::Server);
+                    if let Some(result) = result {
                         return Ok(SendResult::Result(result));
                     }
                 }
@@ -238,12 +281,16 @@ impl Stage {
         placed: &AppliedServer,
         exchange: &mut Exchange,
         questions: Vec<InputRequest>,
+        refusals: &mut RefusedRounds,
     ) -> Result<Option<Raw>, WireError> {
         let mut answering = std::pin::pin!(self.answer_all(placed, questions));
         loop {
             tokio::select! {
                 answers = &mut answering => {
                     let answers: Vec<InputResponse> = answers;
+                    if !exchange.is_parked() {
+                        refusals.count(&answers)?;
+                    }
                     exchange.answer(answers);
                     return Ok(None);
                 }

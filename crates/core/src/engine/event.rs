@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use switchboard_wire::client::ListKind;
+use switchboard_wire::envelope::Notification;
 use switchboard_wire::json::Raw;
 
 use crate::audit::CallRecord;
@@ -55,6 +56,8 @@ pub enum EngineEventKind {
         /// The notification's parameters.
         params: Raw,
     },
+    /// A notification that the engine does not know and that belongs to no call, for the clients of the connection.
+    Notification(Notification),
     /// A call has ended; only [`crate::Engine::calls`] reports it.
     Called(Arc<CallRecord>),
 }

@@ -25,7 +25,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_config::Desired;
 use switchboard_process::StderrOptions;
-use switchboard_wire::client::Implementation;
+use switchboard_wire::client::{Implementation, ListKind};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -37,11 +37,12 @@ pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session, Sess
 pub use session::local_call::LocalCall;
 pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{
-    ConnectionCount, ListsArrival, ServerSnapshot, ServerStatus, WorkspaceSnapshot,
+    ClientExtensions, ConnectionCount, ExtensionReport, ListsArrival, ServerExtensions,
+    ServerSnapshot, ServerStatus, WorkspaceSnapshot,
 };
 pub use workspace::call_limits::{CallVariables, variable_problems};
 pub use workspace::in_process::InProcessServer;
-pub use workspace::principal::{AttachError, LOCAL_PRINCIPAL, PrincipalLease};
+pub use workspace::principal::{AttachError, PrincipalLease};
 pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, WorkspaceId};
 
 pub(crate) use snapshot::recent_calls::CallObservation;
@@ -58,18 +59,22 @@ use session::log_levels::LogLevels;
 use session::subscriptions::SessionSubscriptions;
 use snapshot::recent_calls::RecentCalls;
 use storage::EngineStorage;
+use supervisor::catalog_keeper::WrittenCatalogs;
 use supervisor::era_store::EraStore;
 use supervisor::listener::{ElicitationCompletions, EngineListener};
 use supervisor::pool::{ConnectionLimits, ConnectionPool};
 
 use crate::audit::{AuditSink, CallRecord};
-use crate::connection::{Connection, ConnectionContext, ConnectionListener, ConnectionSpec};
+use crate::connection::{
+    CatalogStore, Connection, ConnectionContext, ConnectionListener, ConnectionSpec,
+};
 use crate::dispatch::{PendingQuestion, Request, RunningCall};
 use crate::logs::ServerLogs;
 use crate::permission::PermissionMemory;
 use crate::problem::EngineProblem;
 use crate::results::ResultStore;
 use crate::sealing::HandleSealer;
+use crate::traffic::{TrafficCounter, TrafficReport};
 
 /// How many events are kept for a slow listener.
 const EVENT_CHANNEL_CAPACITY: usize = 1024;
@@ -98,6 +103,7 @@ pub(crate) struct Inner {
     log_levels: LogLevels,
     pub(crate) under_way: CallsInFlight,
     pub(crate) recent: Arc<RecentCalls>,
+    traffic: TrafficCounter,
     pub(crate) store: Option<ResultStore>,
     pub(crate) logs: Option<ServerLogs>,
     pub(crate) memory: PermissionMemory,
@@ -106,6 +112,8 @@ pub(crate) struct Inner {
     sealer: Arc<dyn HandleSealer>,
     /// Problems with the engine's own files.
     problems: Vec<EngineProblem>,
+    catalogs: Arc<CatalogStore>,
+    written: WrittenCatalogs,
     /// The next number for calls and applied states.
     next: AtomicU64,
     tasks: TaskTracker,
@@ -118,13 +126,16 @@ impl Engine {
     /// Starts an engine without servers. Files that cannot be opened are problems in every snapshot, and do not
     /// stop the engine.
     pub async fn start(options: EngineOptions) -> Self {
-        let EngineStorage { logs, store, memory, eras, sealer, audit, problems } =
+        let EngineStorage { logs, store, memory, eras, catalogs, sealer, audit, problems } =
             EngineStorage::open(&options).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
         let audit = options.audit.clone().or(audit);
         let queue = QuestionQueue::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
-            let shared = Arc::new(shared(&options, logs.clone(), &eras));
+            let mut shared = shared(&options, logs.clone(), &eras);
+            shared.catalogs = Arc::clone(&catalogs);
+            shared.start = options.start;
+            let shared = Arc::new(shared);
             Inner {
                 pool: ConnectionPool::new(shared, limits(&options)),
                 listener: Arc::new(EngineListener::new(inner.clone())),
@@ -141,6 +152,7 @@ impl Engine {
                 log_levels: LogLevels::default(),
                 under_way: CallsInFlight::default(),
                 recent: Arc::default(),
+                traffic: TrafficCounter::default(),
                 store,
                 logs,
                 memory,
@@ -150,6 +162,8 @@ impl Engine {
                 eras,
                 sealer,
                 problems,
+                catalogs,
+                written: WrittenCatalogs::default(),
                 next: AtomicU64::new(1),
                 options,
             }
@@ -194,6 +208,11 @@ impl Engine {
         self.0.logs.as_ref()
     }
 
+    /// Returns the calls of the last hour, counted.
+    pub fn traffic(&self) -> TrafficReport {
+        self.0.traffic.report()
+    }
+
     /// Waits, for a moment at most, until every ended call is in the audit log.
     pub async fn settle_audit(&self) {
         if let Some(audit) = &self.0.audit {
@@ -222,21 +241,34 @@ impl Engine {
 
     /// Attaches a session to a workspace.
     pub fn attach(&self, workspace: &WorkspaceId, session: Session) -> Result<Caller, AttachError> {
-        let principal = self.0.lease_principal(workspace, &session.principal)?;
-        // Under the lock, so that the workspace cannot end in between.
-        let standing = self.0.lock();
-        match standing.get(workspace) {
-            Some(standing) if Arc::ptr_eq(standing, principal.workspace()) => {
-                Ok(Caller::new(session, principal))
+        let principal = self.0.lease_principal(workspace, session.principal.id())?;
+        let caller = {
+            // Under the lock, so that the workspace cannot end in between.
+            let standing = self.0.lock();
+            match standing.get(workspace) {
+                Some(standing) if Arc::ptr_eq(standing, principal.workspace()) => {
+                    Caller::new(session, principal)
+                }
+                _ => return Err(AttachError::Ended),
             }
-            _ => Err(AttachError::Ended),
+        };
+        if caller.session().clients != SessionClients::None {
+            self.0.start_for_session(&caller);
         }
+        Ok(caller)
     }
 
     /// Returns the questions of servers that belong to a session but to none of its calls. Without a receiver they
     /// go to the queue.
     pub fn session_questions(&self, caller: &Caller) -> mpsc::Receiver<PendingQuestion> {
         self.0.strays.subscribe(&caller.session().id)
+    }
+
+    /// Notes something that a session's client asked for and servers do not get, for the report of extensions.
+    pub fn note_lost(&self, caller: &Caller, name: &str, reason: &str) {
+        if caller.workspace().lose_wish(&caller.session().id, name, reason) {
+            self.0.mark_changed();
+        }
     }
 
     /// Makes a call. It starts when it is polled.
@@ -316,9 +348,10 @@ impl Inner {
         if let Some(audit) = &self.audit {
             audit.record_call(&called);
         }
+        self.traffic.record(&called);
         if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
-            let principal = Some(called.who.principal.as_str().into());
+            let principal = Some(Arc::clone(called.who.principal.id()));
             let what = EngineEventKind::Called(called);
             let event = EngineEvent { workspaces, server, principal, connection: None, what };
             // The listener may have gone in between.
@@ -363,6 +396,12 @@ impl Inner {
     pub(crate) fn knows_lists_of(&self, connection: &Connection) -> bool {
         let raw = self.pool.parsed_lists(&connection.key()).raw;
         raw.is_some_and(|raw| raw.is_known())
+    }
+
+    /// Whether a list of a connection, as clients see it, was read in the current session.
+    pub(crate) fn has_confirmed_list(&self, connection: &Connection, list: ListKind) -> bool {
+        let raw = self.pool.parsed_lists(&connection.key()).raw;
+        raw.is_some_and(|raw| !raw.get(list).unconfirmed)
     }
 }
 

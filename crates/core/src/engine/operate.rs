@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use switchboard_process::{Process, ProcessInfo};
 use switchboard_wire::http::SignOutOutcome;
 
-use crate::connection::{Connection, ConnectionState, SignInError};
+use crate::connection::{Connection, ConnectionState, SignInError, StateChange};
 use crate::engine::workspace::principal::PrincipalView;
 use crate::engine::{Engine, PrincipalLease, WorkspaceId};
 
@@ -34,6 +34,7 @@ impl Engine {
         let Some(standing) = self.0.workspace_state(workspace) else { return };
         let all = self.principal_connections(workspace, standing.local());
         let checks = all.iter().map(|(is_usual, connection)| async {
+            connection.start_now();
             if *is_usual {
                 connection.check().await;
             } else {
@@ -41,6 +42,15 @@ impl Engine {
             }
         });
         join_all(checks).await;
+    }
+
+    /// Starts every server of a workspace that is idle, for the local principal. Returns when the attempts have
+    /// begun.
+    pub async fn start_idle_servers(&self, workspace: &WorkspaceId) {
+        let Some(standing) = self.0.workspace_state(workspace) else { return };
+        let all = self.principal_connections(workspace, standing.local());
+        let usual = all.iter().filter(|(is_usual, _)| *is_usual);
+        join_all(usual.map(|(_, connection)| connection.start_if_idle())).await;
     }
 
     /// Asks one server of a workspace whether it still answers, on every connection of the local person that is up,
@@ -126,6 +136,16 @@ impl Engine {
                 .flat_map(|process| process.process_tree())
                 .collect(),
         )
+    }
+
+    /// Returns the latest changes of state of a server's connections, oldest first; `None` if no server of that name
+    /// is started.
+    pub fn state_history(&self, workspace: &WorkspaceId, server: &str) -> Option<Vec<StateChange>> {
+        self.default_connection(workspace, server)?;
+        let all = self.0.pool.connections_of(workspace, server);
+        let mut changes: Vec<_> = all.iter().flat_map(|each| each.state_history()).collect();
+        changes.sort_by_key(|change| change.at);
+        Some(changes)
     }
 
     fn default_connection(&self, workspace: &WorkspaceId, server: &str) -> Option<Arc<Connection>> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::{DesiredServer, Entry};
+use switchboard_config::{DesiredServer, Entry, StartPolicy};
 use switchboard_process::ProcessGuard;
 use switchboard_wire::http::{CredentialProvider, NoCredentials};
 
@@ -36,6 +36,9 @@ pub struct EngineOptions {
     pub credentials: Arc<dyn CredentialSource>,
     /// Seals handles for clients; `None`: with a key in `state_dir`, else with one in memory.
     pub sealer: Option<Arc<dyn HandleSealer>>,
+    /// Whether entries decide when a server with a kept catalog is started; `Eager`: every server is started at once,
+    /// and kept catalogs are only written.
+    pub start: StartPolicy,
     /// Timeouts and limits of connections.
     pub timing: ConnectionTiming,
     /// How long a workspace stays after its last session.
@@ -69,10 +72,12 @@ pub enum QueueAccess {
 
 /// Provides the credentials of servers, and ids that tell credentials apart.
 pub trait CredentialSource: Send + Sync {
-    /// Returns the credentials for a server of a workspace with that environment, and an id that holds no secret:
-    /// connections with different ids are never shared.
+    /// Returns the credentials of a principal, by its id, for a server of a workspace with that environment, and an id
+    /// of the credentials that holds no secret: connections with different ids are never shared. For another principal
+    /// than the local one these are its own sign-in and nothing of the local one's, under another id.
     fn credentials(
         &self,
+        principal: &str,
         server: &DesiredServer,
         entry: &Entry,
         environment: &ProcessEnvironment,
@@ -88,6 +93,7 @@ pub struct EntryCredentials;
 impl CredentialSource for EntryCredentials {
     fn credentials(
         &self,
+        _: &str,
         _: &DesiredServer,
         _: &Entry,
         _: &ProcessEnvironment,
@@ -109,6 +115,7 @@ impl EngineOptions {
             version: version.into(),
             credentials: Arc::new(EntryCredentials),
             sealer: None,
+            start: StartPolicy::Lazy,
             timing: ConnectionTiming::default(),
             linger: Duration::from_secs(60),
             principal_linger: Duration::from_secs(600),

@@ -1,10 +1,11 @@
-//! Opens the files of an engine: logs, spilled results, remembered answers, eras, the sealing key, the audit log.
+//! Opens the files of an engine: logs, spilled results, remembered answers, eras, kept catalogs, the sealing key, the audit log.
 //!
 //! Used by `Engine::start`. Each store is in a module of its own; one that cannot be opened becomes a problem.
 
 use std::sync::Arc;
 
 use crate::audit::{AuditLog, AuditSink};
+use crate::connection::CatalogStore;
 use crate::engine::EngineOptions;
 use crate::engine::supervisor::era_store::EraStore;
 use crate::logs::ServerLogs;
@@ -19,6 +20,7 @@ pub(in crate::engine) struct EngineStorage {
     pub(in crate::engine) store: Option<ResultStore>,
     pub(in crate::engine) memory: PermissionMemory,
     pub(in crate::engine) eras: EraStore,
+    pub(in crate::engine) catalogs: Arc<CatalogStore>,
     pub(in crate::engine) sealer: Arc<dyn HandleSealer>,
     pub(in crate::engine) audit: Option<Arc<dyn AuditSink>>,
     pub(in crate::engine) problems: Vec<EngineProblem>,
@@ -47,13 +49,15 @@ impl EngineStorage {
                 logs,
                 PermissionMemory::open(&state),
                 EraStore::open(&state),
+                CatalogStore::in_state(&state),
                 LocalSealer::open(&state),
             )
         });
         match opened.await {
-            Ok((logs, (memory, unremembered), eras, (sealer, unsealed))) => {
+            Ok((logs, (memory, unremembered), eras, catalogs, (sealer, unsealed))) => {
                 kept.memory = memory;
                 kept.eras = eras;
+                kept.catalogs = Arc::new(catalogs);
                 kept.sealer = Arc::new(sealer);
                 kept.problems.extend(unremembered);
                 kept.problems.extend(unsealed);
@@ -73,6 +77,7 @@ impl EngineStorage {
             store: None,
             memory: PermissionMemory::in_memory(),
             eras: EraStore::default(),
+            catalogs: Arc::default(),
             sealer: Arc::new(LocalSealer::ephemeral()),
             audit: None,
             problems: Vec::new(),

@@ -1,8 +1,9 @@
 //! The permission decision about one call, as a pure function.
 //!
 //! Used by `dispatch::consent`. Deny (rule, hook, remembered) comes before ask, ask before allow, allow before the
-//! mode. Three rules cut across: `plan` refuses every tool that is not read-only, a tool that requires interaction
-//! always leads to a question, and a call that a person typed is not asked about again.
+//! mode. Five rules cut across: settings that cannot be understood refuse every call of a server's tool, arguments with a
+//! repeated member are refused where a rule looks at arguments, `plan` refuses every tool that is not read-only, a tool
+//! that requires interaction always leads to a question, and a call that a person typed is not asked about again.
 //!
 //! It does not ask, log or remember.
 
@@ -12,7 +13,8 @@ use serde::Serialize;
 use switchboard_config::Mode;
 
 use super::{
-    DecisionReason, RuleMatches, ToolAnnotations, ToolInteraction, ToolMemory, WorkspacePermissions,
+    DecisionReason, JudgedCall, RuleMatches, ToolAnnotations, ToolInteraction, ToolMemory,
+    WorkspacePermissions,
 };
 
 /// The facts about one call that matter for permission.
@@ -24,6 +26,8 @@ pub struct PermissionSubject<'a> {
     pub server: &'a str,
     /// The tool's name, normalised and not cut.
     pub tool: &'a str,
+    /// Who calls, and with which arguments.
+    pub call: JudgedCall<'a>,
     /// The tool's annotations.
     pub annotations: ToolAnnotations,
     /// Whether the tool requires that a person looks at each call.
@@ -101,14 +105,14 @@ pub fn judge_call(
     hook: &HookVerdict,
     remembered: &ToolMemory,
 ) -> PermissionVerdict {
-    let ruling = subject.permissions.ruling(subject.server, subject.tool);
-    if let Some(because) = deny_reason(subject, ruling, hook, remembered) {
+    let ruling = subject.permissions.ruling(subject.server, subject.tool, subject.call);
+    if let Some(because) = deny_reason(subject, &ruling, hook, remembered) {
         return PermissionVerdict::Deny { because };
     }
     if subject.origin == ToolOrigin::BuiltIn {
         return PermissionVerdict::Allow { because: DecisionReason::BuiltIn };
     }
-    if let Some(ask) = ask_reason(subject, ruling, hook) {
+    if let Some(ask) = ask_reason(subject, &ruling, hook) {
         return match ask.question().and_then(|question| remembered.yes_to(&question)) {
             Some(answer) => {
                 PermissionVerdict::Allow { because: DecisionReason::Remembered { answer } }
@@ -116,7 +120,7 @@ pub fn judge_call(
             None => ask_or_deny(subject, ask),
         };
     }
-    match allow_reason(ruling, hook, remembered) {
+    match allow_reason(&ruling, hook, remembered) {
         Some(because) => PermissionVerdict::Allow { because },
         None => decide_by_mode(subject),
     }
@@ -124,14 +128,21 @@ pub fn judge_call(
 
 fn deny_reason(
     subject: &PermissionSubject<'_>,
-    ruling: RuleMatches<'_>,
+    ruling: &RuleMatches<'_>,
     hook: &HookVerdict,
     remembered: &ToolMemory,
 ) -> Option<DecisionReason> {
     let mode = subject.permissions.mode();
     let writes = subject.origin == ToolOrigin::Server && !subject.annotations.is_read_only();
+    let unclear = subject.permissions.unclear_settings();
     match hook {
         _ if ruling.deny.is_some() => ruling.deny.map(DecisionReason::rule),
+        _ if ruling.repeated.is_some() => {
+            ruling.repeated.as_ref().map(|(name, rule)| DecisionReason::repeated(name, rule))
+        }
+        _ if unclear.is_some() && subject.origin == ToolOrigin::Server => {
+            unclear.cloned().map(|at| DecisionReason::UnclearSettings { at })
+        }
         HookVerdict::Deny { reason } => Some(DecisionReason::hook(reason)),
         _ if remembered.is_no() => {
             Some(DecisionReason::Remembered { answer: super::AnswerLifetime::Never })
@@ -144,7 +155,7 @@ fn deny_reason(
 /// The strongest reason to ask. Reasons that no remembered answer settles come first.
 fn ask_reason(
     subject: &PermissionSubject<'_>,
-    ruling: RuleMatches<'_>,
+    ruling: &RuleMatches<'_>,
     hook: &HookVerdict,
 ) -> Option<DecisionReason> {
     match hook {
@@ -165,7 +176,7 @@ fn ask_or_deny(subject: &PermissionSubject<'_>, ask: DecisionReason) -> Permissi
 }
 
 fn allow_reason(
-    ruling: RuleMatches<'_>,
+    ruling: &RuleMatches<'_>,
     hook: &HookVerdict,
     remembered: &ToolMemory,
 ) -> Option<DecisionReason> {

@@ -8,6 +8,8 @@
 //! It does not ask people (`dispatch::consent`, `dispatch::question`), and makes no call.
 
 mod classifier;
+mod condition;
+mod explain;
 mod interaction;
 mod judge;
 mod memory;
@@ -16,6 +18,8 @@ mod rules;
 mod store;
 
 pub use classifier::{CallClassifier, ClassifierInput};
+pub use condition::{JudgedCall, RuleEffect, RulePrincipal};
+pub use explain::{CallToExplain, Explanation, UnknownTool, explain_call};
 pub use interaction::ToolInteraction;
 pub use judge::{
     HookVerdict, PermissionSubject, PermissionVerdict, ToolOrigin, UserConsent, judge_call,
@@ -24,6 +28,6 @@ pub use memory::{
     AnswerLifetime, AnswerStoreError, AnswerTarget, LastingAnswer, PermissionMemory, ToolMemory,
 };
 pub use reason::{AskReason, CitedRule, DecisionReason};
-pub use rules::{RuleMatches, WorkspacePermissions};
+pub use rules::{ConsideredRule, RuleMatches, WorkspacePermissions};
 
 pub use crate::catalog::ToolAnnotations;

@@ -48,6 +48,22 @@ pub enum DecisionReason {
         /// The classifier's reason, safe to show.
         reason: String,
     },
+    /// Settings with rules or hooks cannot be understood, and some of them may refuse the call.
+    UnclearSettings {
+        /// The file, line and column of the mistake.
+        at: SourceLocation,
+    },
+    /// The arguments have a member twice, and a rule looks at the arguments of this tool.
+    RepeatedArgument {
+        /// The member's name, safe to show.
+        name: String,
+        /// The rule.
+        rule: CitedRule,
+    },
+    /// The tool's server offers the tool to apps only, and a model called it.
+    NotForModels,
+    /// The tool's server does not offer the tool to apps, and an app called it.
+    NotForApps,
     /// There was a reason to ask, and the mode asks no one.
     NobodyAsked {
         /// The reason to ask.
@@ -109,6 +125,10 @@ impl DecisionReason {
             | Self::Person
             | Self::Typed
             | Self::Interaction
+            | Self::UnclearSettings { .. }
+            | Self::RepeatedArgument { .. }
+            | Self::NotForModels
+            | Self::NotForApps
             | Self::BuiltIn => None,
         }
     }
@@ -127,6 +147,10 @@ impl DecisionReason {
             | Self::Typed
             | Self::Interaction
             | Self::BuiltIn
+            | Self::UnclearSettings { .. }
+            | Self::RepeatedArgument { .. }
+            | Self::NotForModels
+            | Self::NotForApps
             | Self::NobodyAsked { .. } => false,
         }
     }
@@ -149,16 +173,28 @@ impl DecisionReason {
             Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction if can_be_asked => {
                 asking.to_owned()
             }
-            Self::Mode { .. } | Self::Classifier { .. } | Self::Interaction => return None,
             Self::Remembered { .. } => {
                 "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
+            }
+            Self::UnclearSettings { .. } => {
+                "correct that file; `switchboard doctor` shows what is wrong in it".to_owned()
+            }
+            Self::RepeatedArgument { name, .. } => {
+                format!("send each member of the arguments once; `{name}` is there twice")
             }
             Self::NobodyAsked { .. } => {
                 "choose a mode that asks with `--mode` or `permissions.defaultMode`".to_owned()
             }
-            Self::Hook { .. } | Self::Client | Self::Person | Self::Typed | Self::BuiltIn => {
-                return None;
-            }
+            Self::Mode { .. }
+            | Self::Classifier { .. }
+            | Self::Interaction
+            | Self::Hook { .. }
+            | Self::Client
+            | Self::Person
+            | Self::Typed
+            | Self::NotForModels
+            | Self::NotForApps
+            | Self::BuiltIn => return None,
         })
     }
 
@@ -166,8 +202,12 @@ impl DecisionReason {
         Self::Mode { mode }
     }
 
-    pub(super) fn hook(reason: &str) -> Self {
+    pub(crate) fn hook(reason: &str) -> Self {
         Self::Hook { reason: reason.to_owned() }
+    }
+
+    pub(super) fn repeated(name: &str, rule: &CitedRule) -> Self {
+        Self::RepeatedArgument { name: name.to_owned(), rule: rule.clone() }
     }
 
     pub(super) fn rule(rule: &CitedRule) -> Self {
@@ -189,6 +229,20 @@ impl fmt::Display for DecisionReason {
             Self::Interaction => f.write_str("the tool wants a person to look at each call"),
             Self::BuiltIn => f.write_str("the tool is built in"),
             Self::Classifier { reason } => write!(f, "the classifier says: {reason}"),
+            Self::UnclearSettings { at } => {
+                write!(
+                    f,
+                    "no call is made while the settings at {at} cannot be understood: they may forbid it"
+                )
+            }
+            Self::RepeatedArgument { name, rule } => {
+                write!(
+                    f,
+                    "its arguments have `{name}` more than once, and the {rule} depends on them"
+                )
+            }
+            Self::NotForModels => f.write_str("its server offers it to apps only, not to models"),
+            Self::NotForApps => f.write_str("its server offers it to models only, not to apps"),
             Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` asks nobody"),
         }
     }

@@ -3,13 +3,18 @@
 //! Used by `permission::judge`, by `engine::snapshot::build` (hidden servers and tools) and by the commands. A rule
 //! is a tool's name, `mcp__<server>__<tool>`, with `*` as wildcard. Server names may contain `__`, so one rule can
 //! have several readings. A rule that restricts (deny, ask) applies in every reading; a rule that permits must have
-//! exactly one.
+//! exactly one. Rules are compiled once; `permission::condition` judges their conditions.
 
 use std::sync::Arc;
 
-use switchboard_config::{Mode, PermissionRule, PermissionRules, glob_matches};
+use switchboard_config::{
+    Mode, PermissionRule, PermissionRules, RuleList, SourceLocation, glob_matches,
+};
 
 use super::CitedRule;
+use super::condition::{
+    JudgedCall, RuleCondition, RuleEffect, RuleForce, RulePrincipal, repeated_member,
+};
 use crate::{EngineProblem, EngineProblemKind};
 
 /// The rules of a workspace, and its mode for calls that no rule decides. Clones share the rules.
@@ -26,23 +31,42 @@ struct CompiledRules {
     ask: Vec<Restriction>,
     allow: Vec<Allowance>,
     configured: Vec<String>,
+    /// Whether some rule looks at arguments.
+    judges_arguments: bool,
+    /// Where settings with rules cannot be understood.
+    unclear: Option<SourceLocation>,
 }
 
-/// The first rule of each kind that matches one tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The first rule of each kind that matches one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleMatches<'a> {
-    /// The first rule that denies the tool.
+    /// The first rule that denies the call.
     pub deny: Option<&'a CitedRule>,
-    /// The first rule that asks about the tool.
+    /// The first rule that asks about the call.
     pub ask: Option<&'a CitedRule>,
-    /// The first rule that allows the tool.
+    /// The first rule that allows the call.
     pub allow: Option<&'a CitedRule>,
+    /// A member that occurs twice in the arguments, and a rule that looks at arguments of this tool.
+    pub repeated: Option<(String, &'a CitedRule)>,
+}
+
+/// A rule about a tool, and whether it counts for a call.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ConsideredRule {
+    /// The list.
+    pub list: RuleList,
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: CitedRule,
+    /// Whether the rule counts.
+    pub effect: RuleEffect,
 }
 
 /// A rule that restricts (deny, ask): it matches tool names as text.
 #[derive(Debug, Clone)]
 struct Restriction {
     pattern: String,
+    condition: Option<Box<RuleCondition>>,
     rule: CitedRule,
 }
 
@@ -51,6 +75,7 @@ struct Restriction {
 struct Allowance {
     server: String,
     tools: String,
+    condition: Option<Box<RuleCondition>>,
     rule: CitedRule,
 }
 
@@ -68,7 +93,7 @@ impl WorkspacePermissions {
         let mut problems = Vec::new();
         let mut allow = Vec::new();
         for rule in &rules.allow {
-            match readings(pattern(&rule.text), configured).as_slice() {
+            match readings(pattern(&rule.written.rule), configured).as_slice() {
                 // A rule for a server that is configured elsewhere.
                 [] => {}
                 [(server, tools)] => allow.push(Allowance::new(server, tools, rule)),
@@ -79,7 +104,10 @@ impl WorkspacePermissions {
         }
         let deny = rules.deny.iter().map(Restriction::from).collect();
         let ask = rules.ask.iter().map(Restriction::from).collect();
-        let written = CompiledRules { deny, ask, allow, configured: configured.to_vec() };
+        let (configured, unclear) = (configured.to_vec(), rules.unclear.clone());
+        let mut all = rules.deny.iter().chain(&rules.ask).chain(&rules.allow);
+        let judges_arguments = all.any(|rule| rule.written.when.is_some());
+        let written = CompiledRules { deny, ask, allow, configured, judges_arguments, unclear };
         (Self { mode, written: Arc::new(written) }, problems)
     }
 
@@ -94,26 +122,106 @@ impl WorkspacePermissions {
         self.mode
     }
 
-    /// Returns the rules that match a tool. Both names are normalised and not cut.
-    pub fn ruling(&self, server: &str, tool: &str) -> RuleMatches<'_> {
+    /// Returns the rules that match a call of a tool. Both names are normalised and not cut.
+    pub fn ruling(&self, server: &str, tool: &str, call: JudgedCall<'_>) -> RuleMatches<'_> {
         let name = [server, "__", tool].concat();
         let written = &*self.written;
-        let allow = written.allow.iter().find(|rule| rule.reaches(server, tool));
+        let deny = first_that_counts(&written.deny, server, &name, call);
+        let ask = first_that_counts(&written.ask, server, &name, call);
+        let allow = written
+            .allow
+            .iter()
+            .find(|rule| rule.reaches(server, tool) && rule.effect(call).counts());
+        let repeated = written.judges_arguments.then(|| {
+            let rule = self.argument_rule(server, tool, call.principal)?;
+            Some((repeated_member(call.arguments.as_str())?, rule))
+        });
         RuleMatches {
-            deny: first(&written.deny, server, &name),
-            ask: first(&written.ask, server, &name),
+            deny,
+            ask,
             allow: allow.map(|found| &found.rule),
+            repeated: repeated.flatten(),
         }
     }
 
-    /// Whether a server is hidden: a rule denies every tool that it has or may get.
-    pub fn hides_server(&self, server: &str) -> bool {
-        self.written.deny.iter().any(|rule| rule.covers(server))
+    /// Returns every rule about a tool, in the order of their strength, and whether it counts for a call.
+    pub fn considered_rules(
+        &self,
+        server: &str,
+        tool: &str,
+        call: JudgedCall<'_>,
+    ) -> Vec<ConsideredRule> {
+        let name = [server, "__", tool].concat();
+        let written = &*self.written;
+        let restricting = [(RuleList::Deny, &written.deny), (RuleList::Ask, &written.ask)];
+        let restricting = restricting.into_iter().flat_map(|(list, rules)| {
+            let reaching = rules.iter().filter(|rule| rule.reaches(server, &name));
+            reaching.map(move |rule| (list, &rule.rule, rule.effect(call)))
+        });
+        let permitting = written.allow.iter().filter(|rule| rule.reaches(server, tool));
+        let permitting = permitting.map(|rule| (RuleList::Allow, &rule.rule, rule.effect(call)));
+        let all = restricting.chain(permitting);
+        let considered = |(list, rule, effect): (_, &CitedRule, _)| ConsideredRule {
+            list,
+            rule: rule.clone(),
+            effect,
+        };
+        all.map(considered).collect()
     }
 
-    /// Whether a tool is denied, and so not listed.
-    pub fn hides_tool(&self, server: &str, tool: &str) -> bool {
-        first(&self.written.deny, server, &format!("{server}__{tool}")).is_some()
+    /// Returns a rule that looks at the arguments of this principal's calls of a tool.
+    fn argument_rule(
+        &self,
+        server: &str,
+        tool: &str,
+        principal: &RulePrincipal,
+    ) -> Option<&CitedRule> {
+        let name = [server, "__", tool].concat();
+        let judges = |condition: &Option<Box<RuleCondition>>| {
+            let condition = condition.as_deref();
+            condition.is_some_and(|it| it.judges_arguments() && it.is_for(principal))
+        };
+        let mut restricting = self.written.deny.iter().chain(&self.written.ask);
+        let restricting = restricting
+            .find(|rule| judges(&rule.condition) && rule.reaches(server, &name))
+            .map(|found| &found.rule);
+        restricting.or_else(|| {
+            let mut permitting = self.written.allow.iter();
+            let found = permitting.find(|it| judges(&it.condition) && it.reaches(server, tool));
+            found.map(|found| &found.rule)
+        })
+    }
+
+    /// Returns where settings with rules or hooks cannot be understood, so that no call may be made.
+    pub fn unclear_settings(&self) -> Option<&SourceLocation> {
+        self.written.unclear.as_ref()
+    }
+
+    /// Whether a server is hidden: a rule denies a principal every tool that it has or may get.
+    pub fn hides_server(&self, server: &str, principal: &RulePrincipal) -> bool {
+        let mut deny = self.written.deny.iter();
+        deny.any(|rule| rule.covers(server) && rule.denies_every_call(principal))
+    }
+
+    /// Whether lists differ between members of different groups.
+    pub(crate) fn hides_by_group(&self) -> bool {
+        let is_for_group =
+            |rule: &Restriction| rule.condition.as_deref().is_some_and(RuleCondition::is_for_group);
+        self.written.deny.iter().any(is_for_group)
+    }
+
+    /// Returns the rule that denies a principal every call of a tool, so that it is not listed.
+    pub fn hiding_rule(
+        &self,
+        server: &str,
+        tool: &str,
+        principal: &RulePrincipal,
+    ) -> Option<&CitedRule> {
+        let name = [server, "__", tool].concat();
+        let mut deny = self.written.deny.iter();
+        let found =
+            deny.find(|rule| rule.reaches(server, &name) && rule.denies_every_call(principal));
+        found.map(|found| &found.rule)
     }
 
     /// Returns the rule that would allow exactly this tool; `None` where its name could mean another server's tool.
@@ -126,8 +234,15 @@ impl WorkspacePermissions {
     }
 }
 
-fn first<'a>(rules: &'a [Restriction], server: &str, name: &str) -> Option<&'a CitedRule> {
-    rules.iter().find(|rule| rule.reaches(server, name)).map(|found| &found.rule)
+fn first_that_counts<'a>(
+    rules: &'a [Restriction],
+    server: &str,
+    name: &str,
+    call: JudgedCall<'_>,
+) -> Option<&'a CitedRule> {
+    let mut rules = rules.iter();
+    let found = rules.find(|rule| rule.reaches(server, name) && rule.effect(call).counts());
+    found.map(|found| &found.rule)
 }
 
 /// Removes the prefix that all rules have.
@@ -163,7 +278,11 @@ fn ambiguous_rule_problem(rule: &PermissionRule, one: &str, other: &str) -> Engi
 
 impl From<&PermissionRule> for Restriction {
     fn from(rule: &PermissionRule) -> Self {
-        Self { pattern: pattern(&rule.text).to_owned(), rule: rule.into() }
+        Self {
+            pattern: pattern(&rule.written.rule).to_owned(),
+            condition: RuleCondition::of(&rule.written),
+            rule: rule.into(),
+        }
     }
 }
 
@@ -171,6 +290,17 @@ impl Restriction {
     /// Whether the rule matches a tool. As text, a rule matches every tool that one of its readings matches.
     fn reaches(&self, server: &str, name: &str) -> bool {
         self.pattern == server || glob_matches(&self.pattern, name)
+    }
+
+    fn effect(&self, call: JudgedCall<'_>) -> RuleEffect {
+        let judge = |condition: &RuleCondition| condition.effect(call, RuleForce::Restrict);
+        self.condition.as_deref().map_or(RuleEffect::Counts, judge)
+    }
+
+    /// Whether the rule restricts a principal whatever the arguments are.
+    fn denies_every_call(&self, principal: &RulePrincipal) -> bool {
+        let judge = |it: &RuleCondition| !it.judges_arguments() && it.is_for(principal);
+        self.condition.as_deref().is_none_or(judge)
     }
 
     /// Whether the rule matches every possible tool of a server.
@@ -185,7 +315,17 @@ impl Restriction {
 
 impl Allowance {
     fn new(server: &str, tools: &str, rule: &PermissionRule) -> Self {
-        Self { server: server.to_owned(), tools: tools.to_owned(), rule: rule.into() }
+        Self {
+            server: server.to_owned(),
+            tools: tools.to_owned(),
+            condition: RuleCondition::of(&rule.written),
+            rule: rule.into(),
+        }
+    }
+
+    fn effect(&self, call: JudgedCall<'_>) -> RuleEffect {
+        let judge = |condition: &RuleCondition| condition.effect(call, RuleForce::Permit);
+        self.condition.as_deref().map_or(RuleEffect::Counts, judge)
     }
 
     fn reaches(&self, server: &str, tool: &str) -> bool {

@@ -70,7 +70,7 @@ pub enum AnswerStoreError {
         path: PathBuf,
     },
     /// The file holds too many answers.
-    #[error("`{}` holds {MAX_ANSWERS} answers, which is as many as are kept", path.display())]
+    #[error("`{}` holds {MAX_ANSWERS} answers already, the maximum", path.display())]
     Full {
         /// The file.
         path: PathBuf,
@@ -82,7 +82,7 @@ pub enum AnswerStoreError {
         path: PathBuf,
     },
     /// The runtime was shut down.
-    #[error("keeping an answer was interrupted")]
+    #[error("storing the answer was interrupted")]
     Interrupted(#[from] tokio::task::JoinError),
 }
 

@@ -23,7 +23,7 @@ use crate::schema::ArgumentMistake;
 pub struct RemoteCallError {
     /// The kind of error.
     pub kind: RemoteErrorKind,
-    /// The name of the tool, prompt or resource that was called.
+    /// The name of the tool, prompt or resource that was called; why a server is blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The server.
@@ -63,6 +63,7 @@ pub struct RemoteCallError {
 #[allow(missing_docs)] // They are those of the error.
 pub enum RemoteErrorKind {
     NotFound,
+    Gone,
     Arguments,
     Request,
     UnknownMethod,
@@ -105,6 +106,9 @@ impl RemoteCallError {
             CallError::NotFound { name, similar } => {
                 (failure.name, failure.similar) = (Some(name), similar);
             }
+            CallError::Gone { name, server } => {
+                (failure.name, failure.server) = (Some(name), Some(server));
+            }
             CallError::Arguments { name, mistakes } => {
                 (failure.name, failure.mistakes) = (Some(name), mistakes);
             }
@@ -116,8 +120,9 @@ impl RemoteCallError {
                 (failure.name, failure.because) = (Some(name), Some(*because));
                 failure.allow = allow;
             }
-            CallError::NotStarted { server, state } => {
+            CallError::NotStarted { server, state, why } => {
                 (failure.server, failure.state) = (Some(server), Some(state.to_owned()));
+                failure.name = why;
             }
             CallError::NotDone { server, how } => {
                 (failure.server, failure.how) = (Some(server), Some(how));
@@ -164,9 +169,11 @@ impl RemoteCallError {
     /// Converts to an error of the engine. An error with missing members becomes an error of the server.
     pub fn into_call_error(self) -> CallError {
         let Self { kind, similar, mistakes, allow, at, error, .. } = self;
+        let why = self.name.clone();
         let (name, server) = (self.name.unwrap_or_default(), self.server.unwrap_or_default());
         match (kind, self.because.map(Box::new), self.state, self.how, self.times) {
             (RemoteErrorKind::NotFound, ..) => CallError::NotFound { name, similar },
+            (RemoteErrorKind::Gone, ..) => CallError::Gone { name, server },
             (RemoteErrorKind::Arguments, ..) => CallError::Arguments { name, mistakes },
             (RemoteErrorKind::Request, ..) => CallError::Request { reason: name },
             (RemoteErrorKind::UnknownMethod, ..) => {
@@ -186,7 +193,8 @@ impl RemoteCallError {
                 CallError::NotConnected { server, error: Box::new(not_ready(error)) }
             }
             (RemoteErrorKind::NotStarted, _, Some(state), ..) if known_state(&state).is_some() => {
-                CallError::NotStarted { server, state: known_state(&state).unwrap_or_default() }
+                let state = known_state(&state).unwrap_or_default();
+                CallError::NotStarted { server, state, why }
             }
             (RemoteErrorKind::Busy, ..) => CallError::Busy { server },
             (RemoteErrorKind::NotDone, _, _, Some(how), _) => CallError::NotDone { server, how },
@@ -235,6 +243,7 @@ impl RemoteErrorKind {
     fn of_call_error(error: &CallError) -> Self {
         match error {
             CallError::NotFound { .. } => Self::NotFound,
+            CallError::Gone { .. } => Self::Gone,
             CallError::Arguments { .. } => Self::Arguments,
             CallError::Request { .. } => Self::Request,
             CallError::UnknownMethod { .. } => Self::UnknownMethod,
@@ -278,6 +287,7 @@ mod tests {
         let (name, server) = (|| "n".to_owned(), || "s".to_owned());
         for error in [
             CallError::NotFound { name: name(), similar: vec!["m".into()] },
+            CallError::Gone { name: name(), server: server() },
             CallError::UnknownMethod { method: name(), servers: vec!["m".into()] },
             CallError::UnmentionedResource { uri: name(), servers: vec!["m".into()] },
             CallError::PageNeeded { server: name(), pages: vec!["m".into()] },
@@ -299,7 +309,8 @@ mod tests {
                 allow: None,
                 queue: QueueAccess::Open,
             },
-            CallError::NotStarted { server: server(), state: "disabled" },
+            CallError::NotStarted { server: server(), state: "disabled", why: None },
+            CallError::NotStarted { server: server(), state: "blocked", why: Some("why".into()) },
             CallError::Busy { server: server() },
             CallError::NotDone { server: server(), how: ElicitationRefusal::Declined },
             CallError::AskedTooOften { server: server(), times: 3 },

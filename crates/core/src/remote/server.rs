@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_config::{Scope, SourceLocation};
 use switchboard_wire::client::ServerFacts;
 use switchboard_wire::json::Raw;
@@ -31,6 +31,9 @@ pub struct RemoteServer {
     /// The transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// `command` with `args`, or `url`, of its entry, as written and redacted; the hub's admin interface adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<Value>,
     /// The state as one word: the worst state among the server's connections.
     pub state: String,
     /// How many connections the server has; absent for one.
@@ -51,6 +54,9 @@ pub struct RemoteServer {
     /// How long until the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_in_millis: Option<u64>,
+    /// When the lists of an idle server were read, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists_read_at: Option<u64>,
     /// Since when the connected server has answered nothing, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_since: Option<u64>,
@@ -152,6 +158,7 @@ impl RemoteServer {
             scope: view.scope,
             at: view.at.clone(),
             transport: view.transport.map(ToOwned::to_owned),
+            entry: None,
             state: view.status.word().to_owned(),
             connections: Some(total).filter(|total| *total > 1),
             affected_connections: Some(in_state).filter(|in_state| *in_state < total),
@@ -159,6 +166,10 @@ impl RemoteServer {
             error,
             last_tried_at: last_tried.map(unix_millis),
             retry_in_millis: retry_in.map(millis),
+            lists_read_at: match view.status {
+                ServerStatus::Idle { lists_read_at } => Some(unix_millis(lists_read_at)),
+                _ => None,
+            },
             silent_since: view.silent_since.map(unix_millis),
             answer_millis: view.answer_took.map(millis),
             server_name: facts.and_then(ServerFacts::name).as_deref().map(clean),
@@ -179,6 +190,9 @@ impl RemoteServer {
         let why = self.why.clone();
         let status = match (self.state.as_str(), self.error.clone()) {
             ("connected", _) => ServerStatus::Connected,
+            ("idle", _) => ServerStatus::Idle {
+                lists_read_at: self.lists_read_at.map_or_else(SystemTime::now, system_time),
+            },
             ("failed", Some(error)) => ServerStatus::Failed {
                 error: connection_error(error),
                 last_tried: self.last_tried_at.map_or_else(SystemTime::now, system_time),
@@ -356,6 +370,7 @@ mod tests {
         for status in [
             ServerStatus::Pending,
             ServerStatus::Connected,
+            ServerStatus::Idle { lists_read_at: system_time(1_700_000_000_789) },
             ServerStatus::Failed {
                 error: connection_error(told),
                 last_tried: system_time(1_700_000_000_123),

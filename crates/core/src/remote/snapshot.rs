@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ErrorAdvice, RemoteServer};
 use crate::catalog::RemoteCatalog as Catalog;
+use crate::engine::ExtensionReport;
 use crate::problem::EngineProblem;
 
 /// A [`crate::WorkspaceSnapshot`] as JSON.
@@ -22,6 +23,9 @@ pub struct RemoteSnapshot {
     pub problems: Vec<EngineProblem>,
     /// The ids of the attached sessions.
     pub sessions: Vec<String>,
+    /// The extensions that clients and servers declare.
+    #[serde(default)]
+    pub extensions: ExtensionReport,
 }
 
 // === impl RemoteSnapshot ===
@@ -38,6 +42,7 @@ impl RemoteSnapshot {
             catalog: Catalog::from_catalog(&snapshot.catalog),
             problems: snapshot.problems.clone(),
             sessions: snapshot.sessions.clone(),
+            extensions: snapshot.extensions.clone(),
         }
     }
 
@@ -48,6 +53,7 @@ impl RemoteSnapshot {
         snapshot.catalog = Arc::new(self.catalog.into_catalog());
         snapshot.problems = self.problems;
         snapshot.sessions = self.sessions;
+        snapshot.extensions = self.extensions;
         snapshot
     }
 }

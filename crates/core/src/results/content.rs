@@ -6,13 +6,14 @@ use std::borrow::Cow;
 
 use switchboard_wire::json::{JsonEdit, JsonElements, JsonMembers, Raw, decode_string};
 
-use super::{LimitedResult, ResultShape, size::TextSize, text};
+use super::{AppDataPolicy, LimitedResult, ResultShape, size::TextSize, text};
+use crate::catalog::{UI_MIME_TYPE, is_ui_uri};
 
 /// The content items of a result. A large result is scanned as few times as possible, and never copied.
 pub(super) struct ResultContent<'r> {
     shape: ResultShape,
     pub(super) parts: Vec<ContentPart<'r>>,
-    /// `structuredContent`, if the result has it.
+    /// `structuredContent`, if the result has it and it is not left as it is.
     pub(super) structured: Option<&'r str>,
     changed: bool,
 }
@@ -47,8 +48,9 @@ struct PartMembers<'r> {
 // === impl ResultContent ===
 
 impl<'r> ResultContent<'r> {
-    /// Locates the items of `result`; `None` if the result has no list of items.
-    pub(super) fn of(result: &'r Raw, shape: ResultShape) -> Option<Self> {
+    /// Locates the items of `result`; `None` if the result has no list of items. Data for apps that is left as it is
+    /// is not located.
+    pub(super) fn of(result: &'r Raw, shape: ResultShape, app_data: AppDataPolicy) -> Option<Self> {
         let (mut items, mut structured) = (None, None);
         for found in result.members() {
             let place = if found.is_named(member(shape)) {
@@ -67,8 +69,11 @@ impl<'r> ResultContent<'r> {
             return None;
         }
         let items = items.into_iter().flat_map(JsonElements::of);
-        let part =
-            |item| ContentPart { item: Cow::Borrowed(item), kind: PartKind::of(item, shape) };
+        let part = |item| ContentPart {
+            item: Cow::Borrowed(item),
+            kind: PartKind::of(item, shape, app_data),
+        };
+        let structured = structured.filter(|_| app_data == AppDataPolicy::Limit);
         Some(Self { shape, parts: items.map(part).collect(), structured, changed: false })
     }
 
@@ -160,8 +165,10 @@ impl<'r> ResultContent<'r> {
         let path = [member(self.shape)];
         let set = JsonEdit::set(&path, &array);
         let edits: &[JsonEdit<'_>] = match structured {
-            StructuredContent::Stays => &[set],
-            StructuredContent::Goes => &[set, JsonEdit::remove(&["structuredContent"])],
+            StructuredContent::Goes if self.structured.is_some() => {
+                &[set, JsonEdit::remove(&["structuredContent"])]
+            }
+            StructuredContent::Stays | StructuredContent::Goes => &[set],
         };
         // The members were read before and none occurred twice, so the edit does not fail.
         if let Ok(result) = kept.result.with_edits(edits) {
@@ -190,23 +197,26 @@ impl ContentPart<'_> {
 // === impl PartKind ===
 
 impl<'r> PartKind<'r> {
-    fn of(item: &'r str, shape: ResultShape) -> Self {
+    fn of(item: &'r str, shape: ResultShape, app_data: AppDataPolicy) -> Self {
         let facts = PartMembers::of(item);
         if shape == ResultShape::Resource {
-            return Self::of_resource(&facts, "resource".to_owned());
+            return Self::of_resource(&facts, "resource".to_owned(), app_data);
         }
         let kind = facts.kind.map(word).unwrap_or_default();
         match (kind.as_str(), facts.text, facts.data, facts.resource) {
             ("text", Some(text), _, _) => Self::Text { text: text.into() },
             ("image", _, Some(data), _) => Self::Image { data, mime: facts.mime() },
             ("resource", _, _, Some(resource)) => {
-                Self::of_resource(&PartMembers::of(resource), kind)
+                Self::of_resource(&PartMembers::of(resource), kind, app_data)
             }
             _ => Self::Other { kind },
         }
     }
 
-    fn of_resource(facts: &PartMembers<'r>, kind: String) -> Self {
+    fn of_resource(facts: &PartMembers<'r>, kind: String, app_data: AppDataPolicy) -> Self {
+        if app_data == AppDataPolicy::Leave && facts.are_of_ui() {
+            return Self::Other { kind };
+        }
         match (facts.text, facts.blob) {
             (Some(text), _) => Self::Text { text: text.into() },
             (None, Some(blob)) => {
@@ -240,6 +250,11 @@ impl<'r> PartMembers<'r> {
             }
         }
         facts
+    }
+
+    /// Whether these are the members of a UI resource.
+    fn are_of_ui(&self) -> bool {
+        self.uri.map(word).is_some_and(|uri| is_ui_uri(&uri)) || self.mime() == UI_MIME_TYPE
     }
 
     fn mime(&self) -> String {

@@ -75,6 +75,8 @@ pub struct ResultPolicy {
     pub blobs: BlobPolicy,
     /// Where text beyond the limit goes.
     pub spill: SpillMode,
+    /// What happens to data for apps.
+    pub app_data: AppDataPolicy,
     /// Whether the tool has an output schema. Clients check results against the schema, so with
     /// [`SpillMode::Uri`] results of this tool pass whole.
     pub has_output_schema: bool,
@@ -100,6 +102,16 @@ pub enum BlobPolicy {
     /// Blobs become files, and the result names them.
     ToDisk,
     /// Blobs pass unchanged.
+    Leave,
+}
+
+/// What happens to data for MCP Apps: UI resources, and `structuredContent`, which a UI shows. Hosts do not give it to
+/// a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppDataPolicy {
+    /// It counts as text, like everything else.
+    Limit,
+    /// It passes unchanged, and the limits are for the rest.
     Leave,
 }
 
@@ -184,7 +196,7 @@ fn apply_policy(
     place: Option<&SpillTarget>,
 ) -> LimitedResult {
     let mut kept = LimitedResult::whole(result.clone());
-    let Some(mut content) = ResultContent::of(result, shape) else { return kept };
+    let Some(mut content) = ResultContent::of(result, shape, policy.app_data) else { return kept };
     kept.images_scaled = image::fit_images(&mut content, policy.images, policy.blobs);
     if let (BlobPolicy::ToDisk, Some(place)) = (policy.blobs, place) {
         kept.problem =
@@ -218,7 +230,7 @@ fn without_disk(
 ) -> LimitedResult {
     let mut kept = LimitedResult::whole(result.clone());
     kept.problem = Some(EngineProblem::new(EngineProblemKind::Storage, why));
-    let Some(content) = ResultContent::of(result, shape) else { return kept };
+    let Some(content) = ResultContent::of(result, shape, policy.app_data) else { return kept };
     let size = content.size();
     if size.chars <= policy.limit() || policy.is_promised() {
         return kept;
@@ -242,6 +254,7 @@ impl ResultPolicy {
             images: ImagePolicy::Scale { pixels: MAX_IMAGE_PIXELS, bytes: MAX_IMAGE_BYTES },
             blobs: BlobPolicy::ToDisk,
             spill: SpillMode::Path,
+            app_data: AppDataPolicy::Limit,
             has_output_schema: false,
         }
     }

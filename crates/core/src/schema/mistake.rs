@@ -9,9 +9,8 @@ use std::fmt;
 use jsonschema::{ValidationError, error::TypeKind, error::ValidationErrorKind as Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use switchboard_config::nearest_name;
 use switchboard_wire::sanitize;
-
-use super::nearest::nearest;
 
 /// How many mistakes one error reports.
 pub(super) const MAX_MISTAKES: usize = 5;
@@ -141,7 +140,7 @@ fn required(error: &ValidationError<'_>, property: &Value, schema: &Value) -> St
     let known = known_beside(error, schema);
     // A misspelt name shows up as one missing and one unknown name.
     let strangers = given.into_iter().flat_map(Map::keys).filter(|key| !known.contains(key));
-    match nearest(name, strangers.map(String::as_str)) {
+    match nearest_name(name, strangers.map(String::as_str)) {
         Some(meant) => format!("{} is required; is it meant by {}?", quoted(name), quoted(meant)),
         None => format!("{} is required", quoted(name)),
     }
@@ -155,7 +154,7 @@ fn unknown(path: &str, name: &str, error: &ValidationError<'_>, schema: &Value) 
 
 /// The message for a property that is not among `known`.
 pub(super) fn unknown_name(name: &str, known: &[&String]) -> String {
-    let hint = match nearest(name, known.iter().map(|known| known.as_str())) {
+    let hint = match nearest_name(name, known.iter().map(|known| known.as_str())) {
         Some(meant) => format!("; did you mean {}?", quoted(meant)),
         None if known.is_empty() => String::new(),
         None => format!("; known are {}", names(known)),

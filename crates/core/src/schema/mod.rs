@@ -15,7 +15,6 @@ mod effort;
 mod graph;
 mod keywords;
 mod mistake;
-mod nearest;
 mod portable;
 
 use jsonschema::{Draft, PatternOptions, ValidationOptions};

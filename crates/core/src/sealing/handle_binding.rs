@@ -35,6 +35,8 @@ pub enum HandleKind {
     Again = 2,
     /// The id of a server's task.
     Task = 3,
+    /// One half of the pass of a console page.
+    ConsolePass = 4,
 }
 
 /// A digest of a JSON value that does not depend on how the value is written: white space, the order of members and
@@ -45,7 +47,7 @@ pub struct JsonDigest([u8; 32]);
 // === impl HandleKind ===
 
 impl HandleKind {
-    const ALL: [Self; 3] = [Self::Parked, Self::Again, Self::Task];
+    const ALL: [Self; 4] = [Self::Parked, Self::Again, Self::Task, Self::ConsolePass];
 
     pub(super) fn byte(self) -> u8 {
         self as u8
@@ -74,6 +76,9 @@ impl HandleBinding<'_> {
 // === impl JsonDigest ===
 
 impl JsonDigest {
+    /// The digest of a handle that belongs to no arguments.
+    pub const NONE: Self = Self([0; 32]);
+
     /// Computes the digest of a value.
     pub fn from_json(value: &Raw) -> Self {
         let mut hash = Sha256::new();

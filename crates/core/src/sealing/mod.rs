@@ -34,7 +34,7 @@ pub trait HandleSealer: Send + Sync {
 pub enum HandleRefused {
     /// The handle was made with another key, was changed, or was given for another purpose. Authenticated
     /// encryption cannot tell these apart.
-    #[error("it was not given out here, was changed, or belongs to another request")]
+    #[error("it was not issued here, was changed, or belongs to another request")]
     Foreign,
     /// The handle has expired.
     #[error("it has expired")]
@@ -43,5 +43,5 @@ pub enum HandleRefused {
 
 /// The system has no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gives no random numbers to seal with")]
+#[error("the operating system provides no random numbers to seal with")]
 pub struct SealError;

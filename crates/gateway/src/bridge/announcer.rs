@@ -78,6 +78,9 @@ impl ChangeAnnouncer {
                     EngineEventKind::ResourceUpdated { ref uri, .. } => {
                         self.audiences.announce_resource(&event, uri);
                     }
+                    EngineEventKind::Notification(ref notification) => {
+                        self.audiences.pass_on(&event, notification);
+                    }
                     // Other events do not change a list, and logs outside calls are the hub's.
                     _ => {}
                 },

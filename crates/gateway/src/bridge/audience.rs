@@ -16,12 +16,17 @@ use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::catalog::{Catalog, NameStyle};
 use switchboard_core::engine::EngineEvent;
 use switchboard_wire::client::ListKind;
+use switchboard_wire::envelope::Notification;
+use switchboard_wire::json::{JsonEdit, Raw};
+use switchboard_wire::meta::SUBSCRIPTION_ID;
 use switchboard_wire::server::{ChangeBroadcaster, ChangeNotification};
 use tokio::time::Instant;
 
+use super::apps::{UiAddress, UiAddressForm};
 use super::lists::ListCache;
+use super::skills;
 use super::view::BridgeView;
-use super::view_session::ViewSession;
+use super::view_session::{ViewSession, announced_number};
 use crate::view_provider::ViewSelection;
 
 /// A server's notification about an unchanged list is dropped this soon after an announcement of the list: each
@@ -137,9 +142,21 @@ impl Audience {
         }
     }
 
-    /// Announces a changed resource to the clients that use the event's connection.
+    /// Announces a changed resource to the clients that use the event's connection, under each address that they may
+    /// know it by. A client hears of the addresses that it subscribed to.
     fn announce_resource(&self, event: &EngineEvent, uri: &str) {
-        let change = ChangeNotification::Resource(uri.to_owned());
+        let ui = UiAddressForm::of_part(&self.part).address(&event.server, uri);
+        // A URI that looks like the address of another server's resource is not announced as that.
+        let is_taken = ui.is_some() && UiAddress::parse(uri).is_some();
+        let others = skills::announced_addresses(&self.part, &event.server, uri).into_iter();
+        let others = others.filter(|address| address != uri || !is_taken);
+        for address in ui.into_iter().chain(others) {
+            self.announce_event(event, ChangeNotification::Resource(address));
+        }
+    }
+
+    /// Announces a change to the clients that use the event's connection.
+    fn announce_event(&self, event: &EngineEvent, change: ChangeNotification) {
         if event.connection.is_none() {
             return self.changes.announce(change);
         }
@@ -147,7 +164,7 @@ impl Audience {
         let hearing = sessions.iter().filter(|session| session.hears_event(event));
         let seen: BTreeSet<u64> = hearing.map(|session| session.seen_number()).collect();
         for seen in seen {
-            self.changes.announce_from(seen, change.clone());
+            self.changes.announce_from(announced_number(seen, &change), change.clone());
         }
     }
 
@@ -263,10 +280,25 @@ impl Audiences {
 
     /// Announces a changed resource to the audiences that an event concerns.
     pub(super) fn announce_resource(&self, event: &EngineEvent, uri: &str) {
+        self.for_each_concerned(event, |audience| audience.announce_resource(event, uri));
+    }
+
+    /// Passes a notification of an extension on to the audiences that an event concerns.
+    pub(super) fn pass_on(&self, event: &EngineEvent, notification: &Notification) {
+        let params = notification.params().unwrap_or_else(Raw::empty_object);
+        // The tag of the gateway's own subscription means nothing to clients.
+        let untagged = [JsonEdit::remove(&["_meta", SUBSCRIPTION_ID])];
+        let params = params.with_edits(&untagged).unwrap_or(params);
+        let method = notification.method().into_owned();
+        let change = ChangeNotification::Other(method, params);
+        self.for_each_concerned(event, |audience| audience.announce_event(event, change.clone()));
+    }
+
+    fn for_each_concerned(&self, event: &EngineEvent, announce: impl Fn(&Audience)) {
         for (_, audience) in self.all().iter().filter(|(principal, audience)| {
             event.concerns(principal) && audience.part.has(&event.server)
         }) {
-            audience.announce_resource(event, uri);
+            announce(audience);
         }
     }
 
@@ -297,7 +329,6 @@ impl Audiences {
 mod tests {
     use futures_util::FutureExt as _;
     use switchboard_core::engine::EngineEventKind;
-    use switchboard_wire::json::Raw;
 
     use super::*;
 
@@ -326,6 +357,42 @@ mod tests {
         check(Some("ann@1"), [false, true, false, false]);
         check(Some("local"), [true, false, false, false]);
         check(None, [true, true, true, false]);
+    }
+
+    #[test]
+    fn a_ui_resource_is_announced_under_the_address_of_its_own_server() {
+        let audiences = Audiences::new(NameStyle::Gateway);
+        let (everything, one) = (ViewSelection::Everything, ViewSelection::Server("one".into()));
+        let check = |part: &ViewSelection, uri: &str, expected: &[&str]| {
+            let audience = audiences.of("local", part);
+            let mut news = audience.changes.listen();
+            let what = EngineEventKind::ResourceUpdated {
+                uri: uri.to_owned(),
+                params: Raw::empty_object(),
+            };
+            let (workspaces, server) = (Vec::new(), "one".to_owned());
+            let event = EngineEvent { workspaces, server, principal: None, connection: None, what };
+            audience.announce_resource(&event, uri);
+            let mut heard = Vec::new();
+            while let Some(announced) = news.next().now_or_never() {
+                match announced.change {
+                    ChangeNotification::Resource(uri) => heard.push(uri),
+                    other => panic!("{other:?}"),
+                }
+            }
+            assert_eq!(heard, expected, "{uri}");
+        };
+        // Any resource may be a file of a skill.
+        check(&everything, "note://a", &["note://a", "skill://note+one.switchboard/a"]);
+        let addresses = ["ui://one.switchboard/a", "ui://a", "skill://ui+one.switchboard/a"];
+        check(&everything, "ui://a", &addresses);
+        let hostile = "ui://two.switchboard/a";
+        let (app, skill) = (
+            "ui://one.switchboard/two.switchboard/a",
+            "skill://ui+one.switchboard/two.switchboard/a",
+        );
+        check(&everything, hostile, &[app, skill]);
+        check(&one, hostile, &[hostile]);
     }
 
     #[test]

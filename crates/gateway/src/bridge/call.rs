@@ -9,17 +9,18 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use switchboard_core::catalog::ListedTool;
-use switchboard_core::dispatch::{CallOutcome, InputRequired, PendingQuestion};
+use switchboard_core::catalog::{ListedTool, is_ui_uri};
+use switchboard_core::dispatch::{CallOrigin, CallOutcome, InputRequired, PendingQuestion};
 use switchboard_core::engine::QuestionQueue;
 use switchboard_core::{CallError, CallEvent, Request, RunningCall};
 use switchboard_wire::Era;
-use switchboard_wire::client::{InputResponse, TaskHandling};
+use switchboard_wire::client::{InputRequest, InputResponse, TaskHandling};
 use switchboard_wire::envelope::{RpcError, code};
-use switchboard_wire::json::{Raw, decode_string};
+use switchboard_wire::json::{JsonEdit, Raw, decode_string, quote};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 
+use super::apps::ToolCaller;
 use super::handle::{HandleContent, HandleSubject};
 use super::parked::{CallTicket, ParkedCall};
 use super::tasks::{TaskMode, hide_task, hide_task_in, hide_task_of};
@@ -33,6 +34,7 @@ impl BridgeView {
     pub(super) async fn forward(
         &self,
         mut asked: HandlerRequest,
+        caller: ToolCaller,
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
         let answers = std::mem::take(&mut asked.answers);
@@ -59,12 +61,12 @@ impl BridgeView {
         };
         let tasks = match (self.task_mode(&asked, context), &carried) {
             (TaskMode::Ours { ttl, task }, None) => {
-                return self.begin_task(&asked, context, ttl, task);
+                return self.begin_task(&asked, caller, context, ttl, task);
             }
             (TaskMode::Theirs, _) => TaskHandling::Hand,
             (TaskMode::Result | TaskMode::Ours { .. }, _) => TaskHandling::Follow,
         };
-        let mut request = self.request(&asked, context)?.with_tasks(tasks);
+        let mut request = self.request(&asked, caller, context)?.with_tasks(tasks);
         if context.version.era() == Era::Modern {
             request = request.returning_questions();
         }
@@ -99,7 +101,7 @@ impl BridgeView {
                     context.notify(&hide_task_in(notification)).await;
                 }
                 Ok(CallEvent::Task(_)) => {}
-                Ok(CallEvent::Done(outcome)) => return Ok(self.complete(*outcome, asked)),
+                Ok(CallEvent::Done(outcome)) => return self.complete(*outcome, asked),
                 Ok(CallEvent::Tasked(tasked)) => return self.hand_out_server_task(*tasked),
                 Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, asked),
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
@@ -109,15 +111,39 @@ impl BridgeView {
                     let queue = self.bridge().engine.queue().clone();
                     elsewhere.get_or_insert_default().push(relay_question(queue, question));
                 }
-                Err(error) => return failure_reply(&error, asked).map(HandlerReply::Complete),
+                Err(error) => {
+                    if let Some(refused) = self.ambiguous_skill(&error, asked) {
+                        return Err(refused);
+                    }
+                    let reply = failure_reply(&error, asked).map(HandlerReply::Complete);
+                    return reply.map_err(|error| self.with_asked_address(error, asked));
+                }
             }
         }
     }
 
-    fn complete(&self, outcome: CallOutcome, asked: &HandlerRequest) -> HandlerReply {
-        match &*asked.method {
-            method::RESOURCES_READ => HandlerReply::Complete(self.with_owner(outcome, asked)),
-            _ => HandlerReply::Complete(hide_task(outcome.result)),
+    fn complete(
+        &self,
+        outcome: CallOutcome,
+        asked: &HandlerRequest,
+    ) -> Result<HandlerReply, RpcError> {
+        let outcome = self.with_skill_addresses(outcome, asked);
+        let server = outcome.server.clone();
+        self.note_ui_read(asked, server.as_deref());
+        let result = match &*asked.method {
+            method::RESOURCES_READ => self.with_owner(outcome, asked),
+            _ => hide_task(outcome.result),
+        };
+        let form = self.address_form();
+        form.translate_result(&asked.method, result, server.as_deref()).map(HandlerReply::Complete)
+    }
+
+    /// An error about a resource, with the address under which the client asked for the resource.
+    fn with_asked_address(&self, error: RpcError, asked: &HandlerRequest) -> RpcError {
+        let form = self.address_form();
+        match form.find_request(asked) {
+            Some(found) => form.translate_error(error, &found.server),
+            None => error,
         }
     }
 
@@ -127,7 +153,7 @@ impl BridgeView {
         question: PendingQuestion,
         asked: &HandlerRequest,
     ) -> Result<HandlerReply, RpcError> {
-        let questions = vec![consent::to_input_request(&question.about)];
+        let questions = vec![self.shown_question(&question)?];
         let ticket = self.bridge().parked.put(ParkedCall { running, question });
         let handle = self.seal_ticket(&HandleSubject::of(asked), &ticket)?;
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
@@ -140,10 +166,16 @@ impl BridgeView {
         ticket: &CallTicket,
         asked: &HandlerRequest,
     ) -> Result<HandlerReply, RpcError> {
-        let questions = vec![consent::to_input_request(&call.question.about)];
+        let questions = vec![self.shown_question(&call.question)?];
         let handle = self.seal_ticket(&HandleSubject::of(asked), ticket)?;
         self.bridge().parked.put_back(ticket, call);
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
+    }
+
+    /// A question in the form that the client gets.
+    fn shown_question(&self, question: &PendingQuestion) -> Result<InputRequest, RpcError> {
+        let asked = consent::to_input_request(&question.about);
+        self.address_form().translate_question(asked, &question.server)
     }
 
     /// Gives the client a handle to the whole call; the bridge keeps nothing.
@@ -153,7 +185,9 @@ impl BridgeView {
         asked: &HandlerRequest,
     ) -> Result<HandlerReply, RpcError> {
         let handle = self.seal_again(&HandleSubject::of(asked), &handed.carried)?;
-        let questions = handed.questions.into_iter().map(hide_task_of).collect();
+        let (form, server) = (self.address_form(), handed.carried.server());
+        let show = |question| form.translate_question(hide_task_of(question), server);
+        let questions = handed.questions.into_iter().map(show).collect::<Result<_, _>>()?;
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 
@@ -161,28 +195,83 @@ impl BridgeView {
     pub(super) fn request(
         &self,
         asked: &HandlerRequest,
+        caller: ToolCaller,
         context: &RequestContext,
     ) -> Result<Request, RpcError> {
-        let mut request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
+        let mut request = self.request_to_server(asked, caller, context)?;
         if context.wants_progress() {
             request = request.with_progress();
         }
         if let Some(level) = context.log_level() {
             request = request.with_log_level(level);
         }
+        Ok(request)
+    }
+
+    /// The request for the engine, directed to its server where the client names one.
+    fn request_to_server(
+        &self,
+        asked: &HandlerRequest,
+        caller: ToolCaller,
+        context: &RequestContext,
+    ) -> Result<Request, RpcError> {
+        let origin = Self::origin(caller, context);
+        let with = |params: Raw| Request::forward(asked.method.clone(), Some(params));
+        if let Some(found) = self.address_form().find_request(asked) {
+            let server = self.addressed_server(found.server)?;
+            return Ok(with(found.params).from_origin(origin).of_server(server));
+        }
+        if let Some(address) = self.requested_skill(asked) {
+            let params = skills::with_own_uri(&asked.params, &address);
+            return Ok(with(params).from_origin(origin).of_server(address.server));
+        }
+        let request = with(asked.params.clone()).from_origin(origin);
         Ok(match &*asked.method {
-            method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => request
-                .of_server(self.skills_server().ok_or_else(|| unknown_name_error(&asked.method))?),
-            method::RESOURCES_READ if skills::is_file(asked) => match self.skills_server() {
+            method::TOOLS_CALL if caller == ToolCaller::Client => {
+                let request = match self.app_tool_name(asked, context)? {
+                    None => request,
+                    Some(name) => {
+                        let name = quote(&name);
+                        let params = asked.params.with_edits(&[JsonEdit::set(&["name"], &name)]);
+                        let params = params.map_err(|error| invalid_params(&error.to_string()))?;
+                        with(params).from_origin(CallOrigin::App)
+                    }
+                };
+                self.aim_at_server(request)
+            }
+            method::SKILLS_LIST | method::SKILLS_GET | method::DIRECTORY_READ => {
+                self.aim_at_skill(request, asked)?
+            }
+            method::RESOURCES_READ if skills::is_skill_uri(asked) => {
+                self.aim_at_skill(request, asked)?
+            }
+            method::RESOURCES_READ => match self.resource_server(asked, context)? {
                 Some(server) => request.of_server(server),
                 None => self.aim_at_server(request),
             },
-            method::RESOURCES_READ => match self.named_server(asked)? {
-                Some(server) => request.of_server(server),
-                None => self.aim_at_server(request),
-            },
+            extension if method::is_extension_request(extension) => {
+                match self.named_server(asked)? {
+                    Some(server) => request.of_server(server),
+                    None => self.aim_at_server(request),
+                }
+            }
             _ => self.aim_at_server(request),
         })
+    }
+
+    /// The server of a resource that the client names, or that only the gateway can tell.
+    fn resource_server(
+        &self,
+        asked: &HandlerRequest,
+        context: &RequestContext,
+    ) -> Result<Option<String>, RpcError> {
+        if let Some(server) = self.named_server(asked)? {
+            return Ok(Some(server));
+        }
+        match requested_name(asked)? {
+            Some(uri) if is_ui_uri(&uri) => self.bare_ui_server(&uri, &self.caller(context)?),
+            _ => Ok(None),
+        }
     }
 
     /// The tool that the client calls `name`, if it is known.
@@ -193,7 +282,8 @@ impl BridgeView {
     ) -> Option<Arc<ListedTool>> {
         let bridge = self.bridge();
         let catalog = bridge.engine.catalog_of(&self.caller(context).ok()?)?;
-        catalog.names(bridge.options.names).tool(name).cloned()
+        let found = catalog.names(bridge.options.names).tool(name).cloned();
+        found.or_else(|| self.find_app_tool(name, context).ok().flatten())
     }
 }
 
@@ -224,7 +314,7 @@ fn relay_question(queue: QuestionQueue, question: PendingQuestion) -> BoxFuture<
 
 /// Whether the client can show the question.
 fn is_askable(question: &PendingQuestion, context: &RequestContext) -> bool {
-    consent::can_be_asked(&question.about, |path| context.has_capability(path))
+    consent::can_be_asked(&question.about, context)
 }
 
 fn failure_reply(error: &CallError, asked: &HandlerRequest) -> Result<Raw, RpcError> {
@@ -239,10 +329,6 @@ fn failure_reply(error: &CallError, asked: &HandlerRequest) -> Result<Raw, RpcEr
         }
         error => refusal::to_reply(error),
     }
-}
-
-fn unknown_name_error(asked: &str) -> RpcError {
-    RpcError::new(code::METHOD_NOT_FOUND, format!("Method not found: {asked}"))
 }
 
 pub(super) fn invalid_params(reason: &str) -> RpcError {

@@ -3,6 +3,7 @@
 //! Used by `call` and `local_tasks`. It does not decide about calls (`core::dispatch`).
 
 use serde_json::json;
+use switchboard_core::connection::OpaqueCapabilities;
 use switchboard_core::dispatch::{
     PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind,
 };
@@ -10,6 +11,7 @@ use switchboard_core::permission::AnswerLifetime;
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
+use switchboard_wire::server::RequestContext;
 
 use super::tasks::hide_task_of;
 
@@ -25,12 +27,14 @@ pub(super) fn to_input_request(about: &QuestionKind) -> InputRequest {
         QuestionKind::Elicitation { params } => (method::ELICIT, params.clone()),
         QuestionKind::Sampling { params } => (method::SAMPLE, params.clone()),
         QuestionKind::Roots => (method::ROOTS_LIST, Raw::empty_object()),
+        QuestionKind::Extension { method, params } => (method.as_str(), params.clone()),
     };
     hide_task_of(InputRequest { key: QUESTION_KEY.to_owned(), method: method.to_owned(), params })
 }
 
 /// Whether a client with these capabilities can show the question.
-pub(super) fn can_be_asked(about: &QuestionKind, has: impl Fn(&[&str]) -> bool) -> bool {
+pub(super) fn can_be_asked(about: &QuestionKind, context: &RequestContext) -> bool {
+    let has = |path: &[&str]| context.has_capability(path);
     match about {
         QuestionKind::Permission(_) => has(&["elicitation"]),
         QuestionKind::Elicitation { params } => {
@@ -39,6 +43,9 @@ pub(super) fn can_be_asked(about: &QuestionKind, has: impl Fn(&[&str]) -> bool) 
         }
         QuestionKind::Sampling { .. } => has(&["sampling"]),
         QuestionKind::Roots => has(&["roots"]),
+        QuestionKind::Extension { method, .. } => {
+            OpaqueCapabilities::of_client(&context.capabilities).declared.has_method(method)
+        }
     }
 }
 
@@ -57,7 +64,9 @@ pub(super) fn is_usable(about: &QuestionKind, answer: &InputResponse) -> bool {
             let action = result.get("action").ok().flatten().and_then(|action| action.to_text());
             matches!(action.as_deref(), Some("accept" | "decline" | "cancel"))
         }
-        QuestionKind::Sampling { .. } | QuestionKind::Roots => result.as_str().starts_with('{'),
+        QuestionKind::Sampling { .. } | QuestionKind::Roots | QuestionKind::Extension { .. } => {
+            result.as_str().starts_with('{')
+        }
     }
 }
 

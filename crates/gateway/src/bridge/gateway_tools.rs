@@ -290,7 +290,7 @@ impl BridgeView {
     async fn read_part(&self, address: &ResultAddress) -> Result<String, GatewayToolError> {
         let store = self.bridge().engine.results();
         let store = store.ok_or_else(|| argument_error("no results are kept"))?;
-        let owner = &self.opening.principal;
+        let owner = self.opening.principal.id();
         let most =
             self.bridge().options.results.limit().clamp(MIN_SLICE_BYTES, DEFAULT_SLICE_BYTES);
         self::read_stored_part(store, owner, address, most).await.map_err(|error| match error {

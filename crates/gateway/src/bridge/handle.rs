@@ -91,7 +91,9 @@ impl BridgeView {
                 wanted,
                 &handle,
             )?))),
-            Some(HandleKind::Task) | None => Err(refused_error(HandleRefused::Foreign)),
+            Some(HandleKind::Task | HandleKind::ConsolePass) | None => {
+                Err(refused_error(HandleRefused::Foreign))
+            }
         }
     }
 
@@ -137,7 +139,7 @@ impl BridgeView {
         HandleBinding {
             kind,
             place,
-            principal: &self.opening.principal,
+            principal: self.opening.principal.id(),
             method: &wanted.method,
             name: &wanted.name,
             arguments: wanted.arguments,
@@ -165,7 +167,7 @@ fn refused_error(why: HandleRefused) -> RpcError {
     match why {
         HandleRefused::Foreign => invalid(
             "foreign",
-            "this `requestState` was not given out here, was changed, or belongs to another request or client",
+            "this `requestState` was not issued here, was changed, or belongs to another request or client",
         ),
         HandleRefused::Expired => invalid("expired", EXPIRED),
     }

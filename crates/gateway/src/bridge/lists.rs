@@ -6,13 +6,16 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchboard_core::catalog::{Catalog, ListedResource, NameStyle};
+use switchboard_core::catalog::{
+    Catalog, ListedResource, ListedTemplate, ListedTool, NameStyle, is_ui_uri,
+};
 use switchboard_core::results::SpillMode;
 use switchboard_wire::client::ListKind;
 use switchboard_wire::json::{JsonEdit, Raw, quote};
 use switchboard_wire::server::PrerenderedResult;
 use switchboard_wire::{Era, Version};
 
+use super::apps::UiAddressForm;
 use super::{gateway_tools, owners};
 use crate::view_provider::ViewSelection;
 
@@ -28,6 +31,8 @@ pub(super) struct ListContext<'a> {
     /// Whether tools are searched for, so that only tools that are always loaded are listed.
     pub(super) is_searched: bool,
     pub(super) spill: SpillMode,
+    /// Whether the client shows MCP Apps, and so lists tools that are for apps only.
+    pub(super) shows_apps: bool,
 }
 
 /// The most catalogs with cached lists: clients of different kinds take turns.
@@ -45,6 +50,7 @@ struct ListKey {
     era: Era,
     is_searched: bool,
     tells_of_tasks: bool,
+    shows_apps: bool,
 }
 
 struct CachedLists {
@@ -63,16 +69,31 @@ impl ListCache {
             era: seen.version.era(),
             is_searched: seen.is_searched,
             tells_of_tasks: seen.shows_task_support(),
+            shows_apps: seen.shows_apps,
         };
         let mut made = self.0.lock();
+        if let Some(known) = Self::lists_of(&mut made, seen).lists.get(&which) {
+            return known.clone();
+        }
+        drop(made);
+        // Built without the lock: a list of a thousand tools takes a millisecond, and other threads want theirs. Two
+        // threads may build the same list; the first one counts.
+        let list = PrerenderedResult::new(seen.list(list));
+        let mut made = self.0.lock();
+        Self::lists_of(&mut made, seen).lists.entry(which).or_insert(list).clone()
+    }
+
+    /// The cached lists of a catalog, as those used last.
+    fn lists_of<'a>(
+        made: &'a mut VecDeque<CachedLists>,
+        seen: &ListContext<'_>,
+    ) -> &'a mut CachedLists {
         let known = made.iter().position(|lists| Arc::ptr_eq(&lists.catalog, seen.catalog));
         let new = || CachedLists { catalog: Arc::clone(seen.catalog), lists: HashMap::new() };
-        let mut lists = known.and_then(|at| made.remove(at)).unwrap_or_else(new);
-        let entry = lists.lists.entry(which);
-        let list = entry.or_insert_with(|| PrerenderedResult::new(seen.list(list))).clone();
+        let lists = known.and_then(|at| made.remove(at)).unwrap_or_else(new);
+        made.truncate(MAX_CATALOGS - 1);
         made.push_front(lists);
-        made.truncate(MAX_CATALOGS);
-        list
+        &mut made[0]
     }
 }
 
@@ -93,13 +114,28 @@ impl ListContext<'_> {
         let shown = by_name
             .tools()
             .filter(|(_, listed)| self.has(listed.server()))
-            .filter(|(_, listed)| !(self.is_searched && listed.deferred))
+            .filter(|(_, listed)| self.lists_tool(listed))
             .map(|(name, listed)| {
-                let item = listed.tool.item_for(self.version);
-                self.with_tasks(listed.server(), renamed_item(item, name))
+                let item = renamed_item(listed.tool.item_for(self.version), name);
+                let item = self.with_tasks(listed.server(), item);
+                self.address_form().translate_tool(item, listed.server())
             });
         let own = gateway_tools::definitions(self.is_searched, self.spill, by_name);
         list_result("tools", shown.chain(self.resource_tools()).chain(own))
+    }
+
+    /// Whether a tool is listed. One for apps only is listed for each client that shows apps: the client hides it from
+    /// its model, so it need not be searched for.
+    fn lists_tool(&self, listed: &ListedTool) -> bool {
+        if listed.is_for_models() {
+            !(self.is_searched && listed.deferred)
+        } else {
+            self.shows_apps
+        }
+    }
+
+    fn address_form(&self) -> UiAddressForm {
+        UiAddressForm::of_part(self.part)
     }
 
     /// The engine's tools for resources, if there are resources and all tools are listed. They follow the servers'
@@ -129,6 +165,10 @@ impl ListContext<'_> {
         }
         let item = |listed: &ListedResource| {
             let (server, item) = (listed.server.as_str(), listed.resource.item.clone());
+            if is_ui_uri(&listed.resource.uri) {
+                // The address names its server.
+                return self.address_form().translate_item(item, server, "uri");
+            }
             if counts[&*listed.resource.uri] > 1 { owners::tag_server(item, server) } else { item }
         };
         list_result("resources", shown.map(item))
@@ -137,7 +177,11 @@ impl ListContext<'_> {
     fn templates(&self) -> Raw {
         let templates = self.catalog.templates().iter();
         let shown = templates.filter(|listed| self.has(listed.server.as_str()));
-        list_result("resourceTemplates", shown.map(|listed| listed.template.item.clone()))
+        let item = |listed: &ListedTemplate| {
+            let (server, item) = (listed.server.as_str(), listed.template.item.clone());
+            self.address_form().translate_item(item, server, "uriTemplate")
+        };
+        list_result("resourceTemplates", shown.map(item))
     }
 
     /// Adds `taskSupport` for 2025-11-25 clients, which call only tools with that member as tasks. Any call of a

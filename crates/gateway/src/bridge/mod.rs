@@ -7,9 +7,12 @@
 //! stateless. It does not know transports, and decides no permission.
 
 mod announcer;
+mod apps;
 mod audience;
+mod authority_label;
 mod call;
 mod consent;
+mod extensions;
 mod gateway_tools;
 mod handle;
 mod lists;
@@ -26,7 +29,7 @@ use std::time::Duration;
 
 use switchboard_config::Mode;
 use switchboard_core::catalog::NameStyle;
-use switchboard_core::engine::{CallVariables, LOCAL_PRINCIPAL};
+use switchboard_core::engine::CallVariables;
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -34,7 +37,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use gateway_tools::ToolSearch;
 pub use view::BridgeView;
 
-use crate::view_provider::{OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{
+    OpenView, SessionClients, ViewError, ViewProvider, ViewRequest, ViewSelection,
+};
 use announcer::ChangeAnnouncer;
 use audience::Audiences;
 use parked::ParkedCalls;
@@ -132,7 +137,8 @@ impl Bridge {
         let news = ChangeAnnouncer::new(&engine, workspace.clone(), Arc::clone(&audiences));
         tokio::spawn(ended.clone().run_until_cancelled_owned(news.announce()));
         let parked = ParkedCalls::new(options.patience);
-        let lease = engine.attach(&workspace, Session::new("gateway"));
+        let keeper = Session { clients: SessionClients::None, ..Session::new("gateway") };
+        let lease = engine.attach(&workspace, keeper);
         let news = ended.drop_guard();
         Self(Arc::new(Inner {
             engine,
@@ -180,7 +186,7 @@ impl ViewProvider for Bridge {
                 return Err(ViewError::NoSuchView);
             }
         }
-        let audience = self.0.audiences.of(&opening.principal, &opening.part);
+        let audience = self.0.audiences.of(opening.principal.id(), &opening.part);
         let changes = audience.changes.clone();
         let view = Arc::new(BridgeView::new(self.clone(), opening, Arc::clone(&audience)));
         audience.add(&view);
@@ -189,7 +195,7 @@ impl ViewProvider for Bridge {
         let changes = changes.with_source_filter(move |seen| {
             shown.upgrade().is_some_and(|view| view.sessions.have_seen(seen))
         });
-        if view.opening.principal != LOCAL_PRINCIPAL {
+        if !view.opening.principal.is_local() {
             // Servers of another principal may start only now. Their instructions reach a client once, in the
             // handshake, so it waits for them. If there is no room for the servers, each request reports that.
             let _ = view.await_servers().await;

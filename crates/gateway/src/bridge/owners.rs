@@ -5,6 +5,7 @@
 //! in lists, and tags read contents wherever more than one server may have resources. A client that sends the tag
 //! along reaches any of the servers. It does not change URIs.
 
+use switchboard_core::catalog::is_ui_uri;
 use switchboard_core::dispatch::CallOutcome;
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::{JsonEdit, Raw, quote};
@@ -57,6 +58,10 @@ impl BridgeView {
         else {
             return result;
         };
+        if is_ui_uri(&uri) {
+            // The address of its contents names the server.
+            return result;
+        }
         let coming = snapshot.servers_coming().map(|coming| coming.name.as_str());
         let mut candidates = snapshot.servers_with_resources().chain(coming);
         if !candidates.any(|other| other != server && self.shows(other)) {

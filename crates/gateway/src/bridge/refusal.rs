@@ -22,6 +22,7 @@ pub(super) fn to_rpc_error(error: &CallError) -> RpcError {
     }
     let code = match error {
         CallError::NotFound { .. }
+        | CallError::Gone { .. }
         | CallError::Arguments { .. }
         | CallError::Request { .. }
         | CallError::Changed { .. } => code::INVALID_PARAMS,
@@ -97,7 +98,7 @@ fn unmentioned_resource(error: &CallError, uri: &str, servers: &[String]) -> Rpc
 }
 
 /// The messages of an error and its sources, each once.
-fn error_chain(error: &CallError) -> String {
+pub(super) fn error_chain(error: &CallError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

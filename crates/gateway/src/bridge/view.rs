@@ -15,7 +15,7 @@ use switchboard_core::engine::{ArgumentCheck, AttachError, PrincipalLease, Quest
 use switchboard_core::{Caller, Request, Session, WorkspaceSnapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::ListKind;
-use switchboard_wire::envelope::RpcError;
+use switchboard_wire::envelope::{Notification, RpcError};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::{SKILLS_EXTENSION, TASKS_EXTENSION, method};
 use switchboard_wire::server::{
@@ -24,7 +24,9 @@ use switchboard_wire::server::{
 };
 use tokio::time::Instant;
 
+use super::apps::{self, ToolCaller, UiAddress, UiAddressForm, UiServers};
 use super::audience::Audience;
+use super::extensions::NotificationQueue;
 use super::gateway_tools::{GatewayRequest, GatewayToolError};
 use super::handle::HandleSubject;
 use super::lists::ListContext;
@@ -48,10 +50,16 @@ pub struct BridgeView {
     pub(super) sessions: ViewSessions,
     /// The session of the view's subscriptions, which last as long as this session is held.
     watcher: OnceLock<Caller>,
+    /// The session of the first client that the view was described to: servers are started for it.
+    pub(super) described: OnceLock<Caller>,
     /// Set once the view's servers were waited for.
     settled: tokio::sync::OnceCell<()>,
     /// Whether its tools are searched for, decided at its first list.
     searched: OnceLock<bool>,
+    /// The queue of the client's notifications for servers, once there was one.
+    pub(super) notifications: NotificationQueue,
+    /// The servers whose UI resources the view's clients have read.
+    pub(super) ui_servers: UiServers,
 }
 
 // === impl BridgeView ===
@@ -65,8 +73,11 @@ impl BridgeView {
             principal: OnceLock::new(),
             sessions: ViewSessions::default(),
             watcher: OnceLock::new(),
+            described: OnceLock::new(),
             settled: tokio::sync::OnceCell::new(),
             searched: OnceLock::new(),
+            notifications: NotificationQueue::default(),
+            ui_servers: UiServers::default(),
         }
     }
 
@@ -85,13 +96,23 @@ impl BridgeView {
         Ok(())
     }
 
+    /// Waits for servers whose capabilities the session does not know yet, as long as its first list does.
+    pub(super) async fn await_session_servers(&self, caller: &Caller) {
+        let engine = &self.bridge().engine;
+        let deadline = Instant::now() + self.bridge().options.first_list;
+        engine.bind_session(caller, time_left(deadline)).await;
+        // A principal without a lease is refused with each request.
+        let _ = self.await_servers_until(deadline).await;
+        engine.bind_session(caller, time_left(deadline)).await;
+    }
+
     /// Its principal's lease of the workspace.
     pub(super) fn principal(&self) -> Result<&PrincipalLease, RpcError> {
         if let Some(principal) = self.principal.get() {
             return Ok(principal);
         }
         let bridge = self.bridge();
-        let lease = bridge.engine.lease_principal(&bridge.workspace, &self.opening.principal);
+        let lease = bridge.engine.lease_principal(&bridge.workspace, self.opening.principal.id());
         let lease = lease.map_err(|error| refusal::not_attached(&error))?;
         Ok(self.principal.get_or_init(|| lease))
     }
@@ -121,7 +142,7 @@ impl BridgeView {
     }
 
     /// The session for a client with these facts.
-    fn session_of(
+    pub(super) fn session_of(
         &self,
         version: Version,
         info: Option<&Raw>,
@@ -130,20 +151,32 @@ impl BridgeView {
         if let Some(session) = self.sessions.find(version.era(), capabilities) {
             return Ok(session);
         }
+        let caller = self.attach(self.session_with(version, info, capabilities))?;
+        let session = ViewSession::new(&self.bridge().engine, caller, &self.audience);
+        Ok(self.sessions.add(session))
+    }
+
+    /// The properties of the session for a client with these facts.
+    pub(super) fn session_with(
+        &self,
+        version: Version,
+        info: Option<&Raw>,
+        capabilities: &Raw,
+    ) -> Session {
         let name = info.and_then(|info| info.get("name").ok().flatten());
         let offers = |kind: &&str| {
             !matches!(capabilities.peek_path(&[*kind]), Ok(None | Some("false" | "null")) | Err(_))
         };
-        let can_ask = ["elicitation", "sampling", "roots"].iter().any(offers);
-        let caller = self.attach(Session {
+        // A server may also ask for something of an extension.
+        let can_ask = ["elicitation", "sampling", "roots", "extensions", "experimental"];
+        let can_ask = can_ask.iter().any(offers);
+        Session {
             answers: if can_ask { QuestionAnswerer::Caller } else { QuestionAnswerer::Queue },
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),
             capabilities: capabilities.clone(),
             era: Some(version.era()),
             ..self.session()
-        })?;
-        let session = ViewSession::new(&self.bridge().engine, caller, &self.audience);
-        Ok(self.sessions.add(session))
+        }
     }
 
     /// A session of this view, for a client without facts.
@@ -164,7 +197,7 @@ impl BridgeView {
         }
     }
 
-    fn attach(&self, session: Session) -> Result<Caller, RpcError> {
+    pub(super) fn attach(&self, session: Session) -> Result<Caller, RpcError> {
         let attached = self.bridge().engine.attach(&self.bridge().workspace, session);
         attached.map_err(|error| refusal::not_attached(&error))
     }
@@ -209,13 +242,13 @@ impl BridgeView {
             makes_tasks: &makes_tasks,
             is_searched,
             spill: bridge.options.results.spill,
+            shows_apps: apps::shows_apps(context),
         };
         session.note_listed(&self.audience, list, &catalog);
         Ok(HandlerReply::Repeated(self.audience.made.list(&seen, list)))
     }
 
-    fn instructions(&self) -> Option<String> {
-        let snapshot = self.snapshot()?;
+    fn instructions(&self, snapshot: &WorkspaceSnapshot) -> Option<String> {
         let told = snapshot.catalog.instructions();
         let told: Vec<(&str, &str)> = match &self.opening.part {
             ViewSelection::Server(only) => {
@@ -234,15 +267,27 @@ impl BridgeView {
         on: bool,
         client: &ClientFacts,
     ) -> Result<(), RpcError> {
-        let SubscribedResource { uri, owner } = resource;
-        let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
-        let request = match owner {
-            Some(server) => request.of_server(self.shown_server(server.clone())?),
-            None => self.aim_at_server(request),
-        };
         let ClientFacts { version, client_info, capabilities } = client;
         let session = self.session_of(*version, client_info.as_ref(), capabilities)?;
         let caller = &session.caller;
+        let SubscribedResource { uri, owner } = resource;
+        let qualified = self.address_form() == UiAddressForm::Qualified;
+        let address = UiAddress::parse(uri).filter(|_| qualified);
+        let skill = self.skill_at(uri);
+        let own = address.as_ref().map(|address| &address.uri);
+        let uri = own.or(skill.as_ref().map(|skill| &skill.uri)).unwrap_or(uri);
+        let owner = skill.as_ref().map(|skill| &skill.server).or(owner.as_ref());
+        let request = if on { Request::subscribe(uri) } else { Request::unsubscribe(uri) };
+        let server = match (&address, owner) {
+            (Some(address), _) => Some(self.addressed_server(address.server.clone())?),
+            (None, Some(server)) => Some(self.shown_server(server.clone())?),
+            (None, None) if on => self.bare_ui_server(uri, caller)?,
+            (None, None) => None,
+        };
+        let request = match server {
+            Some(server) => request.of_server(server),
+            None => self.aim_at_server(request),
+        };
         self.watcher.get_or_init(|| caller.clone());
         let done = self.bridge().engine.call(caller, request).outcome().await;
         done.map(|_| ()).map_err(|error| refusal::of_resource(&error))
@@ -289,17 +334,8 @@ impl BridgeView {
         answer.or_else(GatewayToolError::reply).map(HandlerReply::Complete)
     }
 
-    /// Directs a request to the one server of the view, if it shows one only.
-    pub(super) fn aim_at_server(&self, request: Request) -> Request {
-        match &self.opening.part {
-            ViewSelection::Server(only) => request.of_server(only.clone()),
-            _ => request,
-        }
-    }
-}
-
-impl ServerHandler for BridgeView {
-    fn describe(&self) -> ServerDescription {
+    /// The view's description: what the bridge offers, and the extensions of the servers in `snapshot`.
+    pub(super) fn description(&self, snapshot: Option<&WorkspaceSnapshot>) -> ServerDescription {
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
@@ -313,11 +349,34 @@ impl ServerHandler for BridgeView {
         if let Some(skills) = self.skills() {
             capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
+        let capabilities = Raw::from(capabilities);
+        let declared = snapshot.map(|snapshot| self.declared_by_servers(snapshot));
         ServerDescription {
             info: self.info(),
-            capabilities: Raw::from(capabilities),
-            instructions: self.instructions(),
+            capabilities: match declared {
+                Some(declared) => declared.add_to(capabilities),
+                None => capabilities,
+            },
+            instructions: snapshot.and_then(|snapshot| self.instructions(snapshot)),
         }
+    }
+
+    /// Directs a request to the one server of the view, if it shows one only.
+    pub(super) fn aim_at_server(&self, request: Request) -> Request {
+        match &self.opening.part {
+            ViewSelection::Server(only) => request.of_server(only.clone()),
+            _ => request,
+        }
+    }
+}
+
+impl ServerHandler for BridgeView {
+    fn describe(&self) -> ServerDescription {
+        self.description(self.snapshot().as_deref())
+    }
+
+    fn describe_to<'a>(&'a self, client: &'a ClientFacts) -> BoxFuture<'a, ServerDescription> {
+        Box::pin(self.describe_for(client))
     }
 
     fn info(&self) -> Raw {
@@ -339,6 +398,9 @@ impl ServerHandler for BridgeView {
                 method::PROMPTS_LIST => self.list(ListKind::Prompts, context).await,
                 method::RESOURCES_LIST => self.list(ListKind::Resources, context).await,
                 method::TEMPLATES_LIST => self.list(ListKind::Templates, context).await,
+                method::SKILLS_LIST if self.merges_skills() => {
+                    Box::pin(self.list_skills(&asked, context)).await
+                }
                 method::TASKS_GET
                 | method::TASKS_UPDATE
                 | method::TASKS_CANCEL
@@ -361,9 +423,9 @@ impl ServerHandler for BridgeView {
                             Ok(inner) => inner,
                             Err(error) => return error.reply().map(HandlerReply::Complete),
                         };
-                        return Box::pin(self.forward(asked, context)).await;
+                        return Box::pin(self.forward(asked, ToolCaller::Model, context)).await;
                     }
-                    self.forward(asked, context).await
+                    self.forward(asked, ToolCaller::Client, context).await
                 }
             }
         })
@@ -387,6 +449,14 @@ impl ServerHandler for BridgeView {
         // Where the limit of sessions is reached, each request is refused with that reason.
         let session = self.session_of(*version, client_info.as_ref(), capabilities).ok()?;
         Some(view_session::source_filter(session))
+    }
+
+    fn on_unknown_notifications(&self, names: &[String], client: &ClientFacts) {
+        self.note_lost_subscriptions(names, client);
+    }
+
+    fn on_notification(&self, notification: Notification, client: Option<ClientFacts>) {
+        self.forward_notification(&notification, client);
     }
 
     fn on_abandoned(&self, asked: &HandlerRequest) {

@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::catalog::Catalog;
+use switchboard_core::connection::OpaqueCapabilities;
 use switchboard_core::engine::EngineEvent;
 use switchboard_core::{Caller, Engine};
 use switchboard_wire::Era;
 use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::SourceFilter;
+use switchboard_wire::server::{ChangeNotification, SourceFilter};
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 
@@ -23,14 +24,19 @@ use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 /// of one kind, or of very few.
 const MAX_IDLE_SESSIONS: usize = 8;
 
-/// The capabilities that decide which session a client's requests belong to. A client may declare others with some
-/// requests only (tasks with calls, for example); the engine reads these from the request.
+/// The capabilities that decide, beside opaque ones, which session a client's requests belong to. A client may declare
+/// others with some requests only (tasks with calls, for example); the engine reads these from the request.
 const KIND_MEMBERS: [&str; 3] = ["elicitation", "sampling", "roots"];
+
+/// Marks the view number of a notification of an extension, which only clients that declare extensions get. The
+/// engine never sets this bit of a view number.
+const EXTENSION_MARK: u64 = 1 << 63;
 
 /// The session of one kind of client.
 pub(super) struct ViewSession {
     engine: Engine,
     pub(super) caller: Caller,
+    declares_extensions: bool,
     /// The lists last announced to the session's clients.
     announced: AnnouncedLists,
     /// The view numbers that the session had lately.
@@ -51,7 +57,9 @@ impl ViewSession {
             audience.begin(&announced, &catalog);
         }
         let seen_numbers = RecentViewNumbers::default();
-        Self { engine: engine.clone(), caller, announced, seen_numbers }
+        let declared = OpaqueCapabilities::of_client(&caller.session().capabilities).declared;
+        let declares_extensions = !declared.is_empty();
+        Self { engine: engine.clone(), caller, declares_extensions, announced, seen_numbers }
     }
 
     /// Returns the number of the lists that the session's clients see: sessions of one audience with equal numbers
@@ -63,8 +71,13 @@ impl ViewSession {
     }
 
     /// Whether the session has this view number, or had it a moment ago: an announcement from then is still on its
-    /// way.
+    /// way. A number with [`EXTENSION_MARK`] is none of a client without extensions.
     fn has_seen(&self, number: u64) -> bool {
+        let is_of_extension = number & EXTENSION_MARK != 0;
+        if is_of_extension && !self.declares_extensions {
+            return false;
+        }
+        let number = number & !EXTENSION_MARK;
         self.seen_numbers.has(number) || self.engine.view_number(&self.caller) == number
     }
 
@@ -73,10 +86,11 @@ impl ViewSession {
         self.engine.catalog_of(&self.caller)
     }
 
-    /// Whether an event happened on a connection that the session's calls use.
+    /// Whether an event happened on a connection that the session's calls use, of a server that no rule hides.
     pub(super) fn hears_event(&self, event: &EngineEvent) -> bool {
         let number = event.connection.map(|key| key.number());
         number.is_none_or(|number| self.engine.uses_connection(&self.caller, number))
+            && self.engine.sees_server(&self.caller, &event.server)
     }
 
     /// Notes that a client got this list.
@@ -114,6 +128,14 @@ impl ViewSessions {
         self.lock().iter().find(|session| session.is_of_kind(era, capabilities)).cloned()
     }
 
+    /// The only session of the view; `None` if there are several, or none yet.
+    pub(super) fn only(&self) -> Option<Arc<ViewSession>> {
+        match &self.lock()[..] {
+            [only] => Some(Arc::clone(only)),
+            _ => None,
+        }
+    }
+
     /// Adds a session, unless another request of its kind was faster: then returns that session. Sessions in which a
     /// client listens stay; there are at most as many as open streams.
     pub(super) fn add(&self, new: ViewSession) -> Arc<ViewSession> {
@@ -145,6 +167,14 @@ impl ViewSessions {
     }
 }
 
+/// The view number from which a change is announced.
+pub(super) fn announced_number(seen: u64, change: &ChangeNotification) -> u64 {
+    match change {
+        ChangeNotification::Other(..) => seen | EXTENSION_MARK,
+        _ => seen,
+    }
+}
+
 /// The filter of changes for a client of this session. The session stays while the filter is held.
 pub(super) fn source_filter(session: Arc<ViewSession>) -> SourceFilter {
     SourceFilter::new(move |number| session.has_seen(number))
@@ -154,5 +184,7 @@ pub(super) fn source_filter(session: Arc<ViewSession>) -> SourceFilter {
 fn is_same_kind(one: &Raw, other: &Raw) -> bool {
     let member = |of: &Raw, name: &str| of.get(name).ok().flatten();
     let is_same = |name: &&str| member(one, name) == member(other, name);
-    one.as_str() == other.as_str() || KIND_MEMBERS.iter().all(is_same)
+    let opaque = |of: &Raw| OpaqueCapabilities::of_client(of).declared;
+    one.as_str() == other.as_str()
+        || (KIND_MEMBERS.iter().all(is_same) && opaque(one) == opaque(other))
 }

@@ -15,6 +15,7 @@ mod lent_body;
 mod media;
 mod metrics;
 mod options;
+mod probes;
 mod refusal;
 mod rope_body;
 mod routes;
@@ -35,15 +36,16 @@ pub use access_control::{FaceCaller, TokenDenial, TokenVerifier, is_public_name}
 pub use options::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate,
 };
+pub use probes::{Readiness, answer_probes};
 pub use sessions::OpenSessionCount;
 pub use stall::StallTimeoutStream;
 pub use tls::TlsIdentity;
 
-use crate::view_provider::ViewProvider;
+use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest};
 use accept::Acceptor;
 use access_control::{AccessControl, RateLimiter};
 use budgets::Budgets;
-use metrics::Metrics;
+use metrics::{Metrics, Transport};
 use refusal::HttpRefusal;
 use routes::{ControlledRoutes, FaceRoutes};
 use sessions::{SessionOwner, SessionSlot, SessionSlots, SessionTable};
@@ -94,7 +96,7 @@ pub async fn serve<F: ViewProvider>(
     shutdown: CancellationToken,
 ) -> Result<(), FaceError> {
     let bound = listener.local_addr().map_err(FaceError::Listener)?;
-    let tls = options.tls.take().map(|identity| identity.acceptor()).transpose()?;
+    let tls = options.tls.as_ref().map(TlsIdentity::acceptor).transpose()?;
     let beside = std::mem::take(&mut options.beside);
     let (limits, times) = (options.limits, options.times);
     let open_sessions = options.open_sessions.clone();
@@ -132,9 +134,16 @@ pub async fn serve<F: ViewProvider>(
         () = door.accept(&listener, limits.connections) => {}
         () = face.sweep_for_ever() => {}
     }
-    drop((listener, door));
+    drop(door);
     connections.close();
-    if tokio::time::timeout(times.drain, connections.wait()).await.is_err() {
+    let draining = tokio::time::timeout(times.drain, connections.wait());
+    let drained = if face.options.probes_while_draining {
+        answer_probes(&listener, &face.options, Readiness::ShuttingDown, draining).await?
+    } else {
+        drop(listener);
+        draining.await
+    };
+    if drained.is_err() {
         tracing::info!("some clients are cut off: their answers took too long");
     }
     over.cancel();
@@ -191,7 +200,7 @@ impl FaceError {
 impl<F: ViewProvider> Face<F> {
     /// A slot for one more session. An idle session is ended if necessary.
     fn slot(&self, owner: &SessionOwner) -> Result<SessionSlot, HttpRefusal> {
-        let principal = &owner.principal;
+        let principal = owner.principal.id();
         self.slots.take(principal).or_else(|refusal| {
             let giver = self.slots.giver(principal);
             let idle = self.sessions.take_least_recent(&giver, |session| session.idle_since());
@@ -204,9 +213,27 @@ impl<F: ViewProvider> Face<F> {
         })
     }
 
+    /// Opens the view of a session that one client has to itself.
+    async fn open_view(
+        &self,
+        owner: &SessionOwner,
+        session: String,
+        transport: Transport,
+    ) -> Result<OpenView<F::View>, HttpRefusal> {
+        let opening = ViewRequest {
+            principal: owner.principal.clone(),
+            session,
+            part: owner.part.clone(),
+            transport: transport.as_str(),
+            clients: SessionClients::One,
+        };
+        let opened = self.front.open(opening).await;
+        opened.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
+    }
+
     /// The limits for a session of this owner.
     fn serve_options(&self, owner: &SessionOwner) -> ServeOptions {
-        let budget = self.budgets.of(&owner.principal);
+        let budget = self.budgets.of(owner.principal.id());
         ServeOptions { max_in_flight: self.options.limits.streams, budget }
     }
 
@@ -215,7 +242,7 @@ impl<F: ViewProvider> Face<F> {
         match asked {
             MessageOrBatch::One(_) => Ok(()),
             MessageOrBatch::Batch(messages) => {
-                self.rates.take(&owner.principal, messages.len() - 1)
+                self.rates.take(owner.principal.id(), messages.len() - 1)
             }
         }
     }

@@ -5,7 +5,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use switchboard_wire::server::ByteBudget;
-use tokio::sync::watch;
 
 use super::{access_control::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
 
@@ -22,8 +21,9 @@ pub struct FaceOptions {
     pub limits: FaceLimits,
     /// The timeouts.
     pub times: FaceTimeouts,
-    /// Whether `/readyz` reports ready.
-    pub ready: watch::Receiver<bool>,
+    /// Whether probes are answered at the address while running calls are finished. Without it the address is free for
+    /// another process as soon as the shutdown begins.
+    pub probes_while_draining: bool,
     /// The certificate to serve with; without one the faces speak plain HTTP.
     pub tls: Option<TlsIdentity>,
     /// Routes beside the faces: `/`, `/api/` and `/console/`. They identify callers themselves; access control checks
@@ -115,7 +115,7 @@ pub struct FaceTimeouts {
 // === impl FaceOptions ===
 
 impl FaceOptions {
-    /// Options for this machine's own user, ready from the start.
+    /// Options for this machine's own user.
     pub fn local() -> Self {
         Self {
             access: FaceAccess { tokens: None, without_token: AnonymousAccess::SameUser },
@@ -123,7 +123,7 @@ impl FaceOptions {
             origins: Vec::new(),
             limits: FaceLimits::default(),
             times: FaceTimeouts::default(),
-            ready: watch::channel(true).1,
+            probes_while_draining: false,
             tls: None,
             beside: axum::Router::new(),
             open_sessions: OpenSessionCount::default(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::{
     Extension, Router,
     body::Body,
-    extract::{RawPathParams, State},
+    extract::{FromRequestParts, RawPathParams, State},
     http::StatusCode,
     response::{IntoResponse, Response},
     routing::{any, get},
@@ -21,6 +21,7 @@ use super::{
     Face,
     access_control::{AccessControl, FaceCaller, Peer, RESOURCE_METADATA_PATH},
     lent_body::LentBody,
+    probes::{Readiness, healthy},
     refusal::{HttpRefusal, RefusalReason},
     sessions::SessionOwner,
     sse, streamable, ws,
@@ -137,57 +138,61 @@ fn not_found() -> HttpRefusal {
     HttpRefusal::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
 }
 
-/// The owner of a session: the caller and the selection.
-fn session_owner(caller: FaceCaller, params: &RawPathParams) -> SessionOwner {
-    let part = match params.iter().next() {
-        Some(("server", name)) => ViewSelection::Server(name.to_owned()),
-        Some((_, name)) => ViewSelection::Agent(name.to_owned()),
-        None => ViewSelection::Everything,
-    };
-    SessionOwner { principal: caller.principal, part }
+/// The owner of a session: the caller that access control identified, and the selection in the path.
+impl<S: Send + Sync> FromRequestParts<S> for SessionOwner {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(IntoResponse::into_response)?;
+        let caller = Extension::<FaceCaller>::from_request_parts(parts, state).await;
+        let Extension(FaceCaller { principal }) = caller.map_err(IntoResponse::into_response)?;
+        let part = match params.iter().next() {
+            Some(("server", name)) => ViewSelection::Server(name.to_owned()),
+            Some((_, name)) => ViewSelection::Agent(name.to_owned()),
+            None => ViewSelection::Everything,
+        };
+        Ok(Self { principal, part })
+    }
 }
 
 async fn mcp<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
-    params: RawPathParams,
-    Extension(caller): Extension<FaceCaller>,
+    owner: SessionOwner,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let answered = streamable::answer(&face, session_owner(caller, &params), parts, body).await;
+    let answered = streamable::answer(&face, owner, parts, body).await;
     answered.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn events<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
-    params: RawPathParams,
-    Extension(caller): Extension<FaceCaller>,
+    owner: SessionOwner,
     request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    let opened = sse::open(&face, session_owner(caller, &params), parts).await;
+    let opened = sse::open(&face, owner, parts).await;
     opened.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn messages<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
-    params: RawPathParams,
-    Extension(caller): Extension<FaceCaller>,
+    owner: SessionOwner,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let taken = sse::post(&face, session_owner(caller, &params), &parts, body).await;
+    let taken = sse::post(&face, owner, &parts, body).await;
     taken.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn socket<F: ViewProvider>(
     State(face): State<Arc<Face<F>>>,
-    params: RawPathParams,
-    Extension(caller): Extension<FaceCaller>,
+    owner: SessionOwner,
     request: Request<Body>,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    let upgraded = ws::upgrade(&face, session_owner(caller, &params), parts).await;
+    let upgraded = ws::upgrade(&face, owner, parts).await;
     upgraded.unwrap_or_else(IntoResponse::into_response)
 }
 
@@ -208,15 +213,10 @@ async fn description<F: ViewProvider>(
     }
 }
 
-async fn healthy() -> &'static str {
-    "ok\n"
-}
-
 async fn ready<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {
-    if *face.options.ready.borrow() && !face.closing.is_cancelled() {
-        return "ready\n".into_response();
-    }
-    (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    let readiness =
+        if face.closing.is_cancelled() { Readiness::ShuttingDown } else { Readiness::Ready };
+    readiness.answer()
 }
 
 async fn metrics<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {

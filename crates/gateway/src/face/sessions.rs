@@ -13,6 +13,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::{Mutex, MutexGuard};
+use switchboard_core::principal::Principal;
 use tokio::time::Instant;
 
 use super::{access_control::is_token, refusal::HttpRefusal};
@@ -21,7 +22,7 @@ use crate::view_provider::ViewSelection;
 /// The owner of a session. Other callers cannot use the session, even if they know its id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct SessionOwner {
-    pub(super) principal: Arc<str>,
+    pub(super) principal: Principal,
     pub(super) part: ViewSelection,
 }
 
@@ -193,7 +194,7 @@ impl<S: Clone> SessionTable<S> {
         let mut sessions = self.lock();
         let idle = sessions
             .iter()
-            .filter(|(_, (owner, _))| *owner.principal == *principal)
+            .filter(|(_, (owner, _))| **owner.principal.id() == *principal)
             .filter_map(|(id, (_, session))| Some((idle_since(session)?, id)));
         let (_, id) = idle.min()?;
         let id = id.clone();
@@ -226,11 +227,12 @@ pub(super) fn random_session_id() -> Result<String, HttpRefusal> {
 
 #[cfg(test)]
 mod tests {
+    use switchboard_core::principal::LOCAL_PRINCIPAL;
+
     use super::*;
-    use crate::face::access_control::LOCAL_USER_PRINCIPAL;
 
     fn owner(principal: &str, part: ViewSelection) -> SessionOwner {
-        SessionOwner { principal: principal.into(), part }
+        SessionOwner { principal: Principal::user(principal), part }
     }
 
     #[test]
@@ -254,7 +256,7 @@ mod tests {
     fn there_are_so_many_slots() {
         let open = OpenSessionCount::default();
         let slots = SessionSlots::new(1, open.clone());
-        let local: Arc<str> = LOCAL_USER_PRINCIPAL.into();
+        let local: Arc<str> = LOCAL_PRINCIPAL.into();
         let held = slots.take(&local).unwrap();
         assert!(slots.take(&local).is_err());
         assert_eq!(open.count(), 1);
@@ -267,7 +269,7 @@ mod tests {
     fn whoever_holds_the_most_gives_first() {
         let slots = SessionSlots::new(8, OpenSessionCount::default());
         let [local, ann, bob, eve]: [Arc<str>; 4] =
-            [LOCAL_USER_PRINCIPAL, "ann", "bob", "eve"].map(Into::into);
+            [LOCAL_PRINCIPAL, "ann", "bob", "eve"].map(Into::into);
         let held: Vec<_> =
             std::iter::repeat_with(|| slots.take(&ann).ok()).map_while(|slot| slot).collect();
         assert_eq!(held.len(), 4);
@@ -305,7 +307,7 @@ mod tests {
             sessions.insert(id.into(), owner.clone(), session);
         }
         let next =
-            || sessions.take_least_recent("me", |session| session.1).map(|session| session.0);
+            || sessions.take_least_recent("user:me", |session| session.1).map(|session| session.0);
         assert_eq!([next(), next(), next()], [Some("old"), Some("new"), None]);
         assert!(sessions.get("busy", &mine).is_ok() && sessions.get("yours", &yours).is_ok());
     }
@@ -321,7 +323,7 @@ mod tests {
         assert_eq!(held.each_ref().map(Vec::len), [4, 2, 1, 1]);
         assert!(take_all("joe").is_empty());
         drop(held);
-        assert_eq!(take_all(LOCAL_USER_PRINCIPAL).len(), 8, "the hub is its own user's");
+        assert_eq!(take_all(LOCAL_PRINCIPAL).len(), 8, "the hub is its own user's");
         assert!(slots.lock().by_principal.is_empty());
     }
 

@@ -14,6 +14,7 @@ use switchboard_wire::{
     envelope::parse,
     link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
     server::{ServeOptions, ServerHandler, serve},
+    trace_context,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +26,7 @@ use super::{
     refusal::{HttpRefusal, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest, ViewSelection};
+use crate::view_provider::{OpenView, ViewProvider, ViewSelection};
 
 /// One client's session.
 struct SseSession {
@@ -56,18 +57,7 @@ pub(super) async fn open<F: ViewProvider>(
     face.metrics.count_request(Transport::Sse, 0);
     let slot = face.slot(&owner)?;
     let id = random_session_id()?;
-    let opening = ViewRequest {
-        principal: owner.principal.to_string(),
-        session: id.clone(),
-        part: owner.part.clone(),
-        transport: Transport::Sse.as_str(),
-        clients: SessionClients::One,
-    };
-    let opened = face
-        .front
-        .open(opening)
-        .await
-        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
+    let opened = face.open_view(&owner, id.clone(), Transport::Sse).await?;
     let place = format!("{}?sessionId={id}", post_path(&owner.part));
     let bounds = face.serve_options(&owner);
     let ((writer, reader), far) = link_pair();
@@ -125,10 +115,11 @@ pub(super) async fn post<F: ViewProvider>(
     let id = session_id(parts).ok_or_else(HttpRefusal::no_session)?;
     let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
-    let budget = face.budgets.of(&owner.principal);
+    let budget = face.budgets.of(owner.principal.id());
     // The charge ends here: the message goes to a bounded queue.
     let (text, _charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.count_request(Transport::Sse, text.len());
+    let text = trace_context::with_header_context(text, &parts.headers);
     let asked = parse(text.clone()).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(&owner, &asked)?;
     match writer.try_send(text) {

@@ -32,6 +32,11 @@ impl TokenSecret {
         Ok(Self(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(random))))
     }
 
+    /// Whether a text has the form of our tokens.
+    pub(super) fn has_form(text: &str) -> bool {
+        text.starts_with(TOKEN_PREFIX)
+    }
+
     /// The token's text, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use switchboard_config::edit::StateFile;
+use switchboard_core::principal::Principal;
 
 use super::secret::{TokenDigest, TokenSecret};
 
@@ -16,6 +17,10 @@ const FILE_VERSION: u32 = 1;
 const MAX_TOKENS: usize = 1000;
 /// The longest name, in bytes.
 const MAX_TOKEN_NAME_BYTES: usize = 64;
+/// The longest name of a user or a group, in bytes.
+const MAX_USER_NAME_BYTES: usize = 128;
+/// The most groups of one token.
+const MAX_GROUPS: usize = 64;
 
 /// The token file. Its methods block on the disk, so async code must not call them.
 #[derive(Debug, Clone)]
@@ -30,6 +35,15 @@ pub struct ClientToken {
     pub id: String,
     /// The name that its creator chose.
     pub name: String,
+    /// The person that its client acts for; without one, the client is a service of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Whether its client acts for the person who runs the hub.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_mine: bool,
+    /// The groups that its client is in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
     /// The time of creation, in seconds since 1970.
     pub created: u64,
     /// The time of expiry, in seconds since 1970.
@@ -45,6 +59,12 @@ pub struct ClientToken {
 pub struct NewToken {
     /// The name; without one, the id is the name.
     pub name: Option<String>,
+    /// The person that its client acts for.
+    pub user: Option<String>,
+    /// Whether its client acts for the person who runs the hub, with their sign-ins. A user then counts for nothing.
+    pub is_mine: bool,
+    /// The groups that its client is in.
+    pub groups: Vec<String>,
     /// The time of expiry, in seconds since 1970.
     pub expires: Option<u64>,
 }
@@ -66,7 +86,7 @@ pub enum TokenStoreError {
     #[error(transparent)]
     File(#[from] switchboard_config::Error),
     /// The file has a later version.
-    #[error("the tokens are kept in a form of a later version ({found})")]
+    #[error("the tokens were stored by a later version ({found})")]
     Version {
         /// The version of the file.
         found: u32,
@@ -79,6 +99,18 @@ pub enum TokenStoreError {
         /// The name.
         name: String,
     },
+    /// The name of a user or a group is not allowed.
+    #[error(
+        "`{name}` cannot be the name of a user or a group; it takes up to {MAX_USER_NAME_BYTES} bytes of letters, \
+         digits and `. _ - @ + / :`"
+    )]
+    Person {
+        /// The name.
+        name: String,
+    },
+    /// The token has too many groups.
+    #[error("a token has at most {MAX_GROUPS} groups")]
+    Groups,
     /// Another token has this name.
     #[error("there is a token `{name}` already")]
     Exists {
@@ -92,10 +124,10 @@ pub enum TokenStoreError {
         which: String,
     },
     /// The file holds too many tokens.
-    #[error("there are {MAX_TOKENS} tokens, which is as many as are kept")]
+    #[error("there are {MAX_TOKENS} tokens already, the maximum")]
     Full,
     /// The system's random number generator failed.
-    #[error("the system gives no random numbers")]
+    #[error("the operating system provides no random numbers")]
     Random(#[from] getrandom::Error),
 }
 
@@ -136,11 +168,14 @@ impl TokenStore {
     pub fn create(&self, new: NewToken, now: u64) -> Result<CreatedToken, TokenStoreError> {
         let secret = TokenSecret::new()?;
         let id = new_id()?;
-        let name = new.name.unwrap_or_else(|| id.clone());
+        let name = new.name.clone().unwrap_or_else(|| id.clone());
         if !is_name(&name) {
             return Err(TokenStoreError::Name { name });
         }
-        let token = ClientToken { id, name, created: now, expires: new.expires, used: None };
+        let NewToken { user, is_mine, groups, expires, .. } = new;
+        check_person(user.as_ref(), &groups)?;
+        let token =
+            ClientToken { id, name, user, is_mine, groups, created: now, expires, used: None };
         let entry = TokenEntry { token: token.clone(), sha256: TokenDigest::of(secret.reveal()) };
         self.change(|tokens| {
             if tokens
@@ -203,10 +238,14 @@ impl ClientToken {
         self.expires.is_none_or(|expires| now < expires)
     }
 
-    /// The principal of the token's client. Principals of different tokens differ, even if a name
-    /// is reused.
-    pub fn principal(&self) -> String {
-        format!("{}@{}", self.name, self.id)
+    /// The principal of the token's client: the person who runs the hub, its user, whose tokens are all one principal, else a service of its own.
+    pub fn principal(&self) -> Principal {
+        let principal = match &self.user {
+            _ if self.is_mine => Principal::local_by_token(),
+            Some(user) => Principal::user(user),
+            None => Principal::service(&self.name, &self.id),
+        };
+        principal.with_groups(self.groups.iter().map(String::as_str))
     }
 
     fn is_named(&self, which: &str) -> bool {
@@ -236,4 +275,21 @@ fn is_name(name: &str) -> bool {
     (1..=MAX_TOKEN_NAME_BYTES).contains(&name.len())
         && !name.starts_with('-')
         && name.chars().all(is_plain)
+}
+
+/// Checks the names of a token's user and groups. They stand in ids, rules and tables.
+fn check_person(user: Option<&String>, groups: &[String]) -> Result<(), TokenStoreError> {
+    if groups.len() > MAX_GROUPS {
+        return Err(TokenStoreError::Groups);
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || "._-@+/:".contains(c);
+    let is_allowed = |name: &&String| {
+        (1..=MAX_USER_NAME_BYTES).contains(&name.len())
+            && !name.starts_with('-')
+            && name.chars().all(is_plain)
+    };
+    match user.into_iter().chain(groups).find(|name| !is_allowed(name)) {
+        Some(name) => Err(TokenStoreError::Person { name: name.clone() }),
+        None => Ok(()),
+    }
 }

@@ -8,17 +8,21 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
+use switchboard_core::principal::Principal;
 
-use super::secret::TokenDigest;
+use super::secret::{TokenDigest, TokenSecret};
 use super::store::{ClientToken, TokenEntry, TokenStore, TokenStoreError};
 use crate::face::{TokenDenial, TokenVerifier};
 
 /// The age in seconds at which the recorded last use of a token is written again.
 const USE_NOTE_INTERVAL_SECONDS: u64 = 60;
+
+/// How often a token that holds a stream open is looked up. A check costs one `stat`.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(400);
 
 /// Verifies tokens against the current file. If the file cannot be parsed, every token is refused.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub struct StoredTokenVerifier {
 #[derive(Debug, Default)]
 struct LoadedTokens {
     stamp: Option<TokenFileStamp>,
-    tokens: HashMap<TokenDigest, ClientToken>,
+    tokens: HashMap<TokenDigest, (ClientToken, Principal)>,
 }
 
 /// The facts that differ between a file and its replacement.
@@ -51,13 +55,15 @@ impl StoredTokenVerifier {
         Self { store, known: Mutex::default(), noting: Arc::default() }
     }
 
-    fn find_token(&self, secret: &str, now: u64) -> Option<ClientToken> {
+    fn find_token(&self, secret: &str, now: u64) -> Option<(ClientToken, Principal)> {
+        // Before the lock, which every request with a token takes.
+        let (stamp, digest) = (file_stamp(&self.store), TokenDigest::of(secret));
         let mut known = self.lock_loaded();
-        if let Err(error) = known.refresh(&self.store) {
+        if let Err(error) = known.refresh(&self.store, stamp) {
             tracing::error!(%error, "no token is accepted: they cannot be read");
             return None;
         }
-        known.tokens.get(&TokenDigest::of(secret)).filter(|token| token.is_good(now)).cloned()
+        known.tokens.get(&digest).filter(|(token, _)| token.is_good(now)).cloned()
     }
 
     /// Records the last use of a token in the background, at most once a minute.
@@ -86,29 +92,39 @@ impl TokenVerifier for StoredTokenVerifier {
         &'a self,
         token: &'a str,
         _: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>> {
         let now = seconds_now();
         let found = self.find_token(token, now);
-        if let Some(token) = &found {
+        if let Some((token, _)) = &found {
             self.note_use(token, now);
         }
-        let principal = found.map(|token| token.principal()).ok_or(TokenDenial::NotGood);
+        let principal = found.map(|(_, principal)| principal).ok_or(TokenDenial::NotGood);
         Box::pin(std::future::ready(principal))
+    }
+
+    fn recheck_interval(&self, token: &str) -> Option<Duration> {
+        TokenSecret::has_form(token).then_some(RECHECK_INTERVAL)
     }
 }
 
 // === impl LoadedTokens ===
 
 impl LoadedTokens {
-    /// Reads the file again if it was replaced. Usually this costs one `stat`.
-    fn refresh(&mut self, store: &TokenStore) -> Result<(), TokenStoreError> {
-        let stamp = file_stamp(store);
+    /// Reads the file again if it was replaced, which `stamp` tells.
+    fn refresh(
+        &mut self,
+        store: &TokenStore,
+        stamp: TokenFileStamp,
+    ) -> Result<(), TokenStoreError> {
         if self.stamp == Some(stamp) {
             return Ok(());
         }
         // An unreadable file leaves no tokens of the earlier read valid.
         *self = Self::default();
-        let by_hash = |entry: TokenEntry| (entry.sha256, entry.token);
+        let by_hash = |entry: TokenEntry| {
+            let principal = entry.token.principal();
+            (entry.sha256, (entry.token, principal))
+        };
         self.tokens = store.load()?.tokens.into_iter().map(by_hash).collect();
         self.stamp = Some(stamp);
         Ok(())

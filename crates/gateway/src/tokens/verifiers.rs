@@ -4,8 +4,10 @@
 //! no token itself.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use switchboard_core::principal::Principal;
 
 use crate::face::{TokenDenial, TokenVerifier};
 
@@ -20,7 +22,7 @@ impl TokenVerifiers {
         self.0.iter().find(|tokens| tokens.metadata(path).is_some())
     }
 
-    async fn admit_first(&self, token: &str, path: &str) -> Result<String, TokenDenial> {
+    async fn admit_first(&self, token: &str, path: &str) -> Result<Principal, TokenDenial> {
         let mut denied = TokenDenial::NotGood;
         for tokens in &self.0 {
             match tokens.admit(token, path).await {
@@ -40,8 +42,12 @@ impl TokenVerifier for TokenVerifiers {
         &'a self,
         token: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>> {
         Box::pin(self.admit_first(token, path))
+    }
+
+    fn recheck_interval(&self, token: &str) -> Option<Duration> {
+        self.0.iter().filter_map(|tokens| tokens.recheck_interval(token)).min()
     }
 
     fn challenge(&self, path: &str) -> String {

@@ -9,7 +9,9 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use switchboard_gateway::face::{
     AnonymousAccess, FaceAccess, FaceOptions, FaceTimeouts, TokenVerifier as _,
 };
-use switchboard_gateway::tokens::{NewToken, StoredTokenVerifier, TokenStore, TokenStoreError};
+use switchboard_gateway::tokens::{
+    CreatedToken, NewToken, StoredTokenVerifier, TokenStore, TokenStoreError,
+};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{
@@ -27,7 +29,7 @@ fn store() -> (TempDir, TokenStore) {
 }
 
 fn named(name: &str) -> NewToken {
-    NewToken { name: Some(name.to_owned()), expires: None }
+    NewToken { name: Some(name.to_owned()), ..NewToken::default() }
 }
 
 fn now() -> u64 {
@@ -86,9 +88,9 @@ async fn a_token_is_good_until_it_is_not() {
     let (_folder, store) = store();
     let checked = StoredTokenVerifier::new(store.clone());
     let lasting = store.create(named("lasting"), 1).unwrap();
-    let over = NewToken { name: Some("over".into()), expires: Some(now() - 1) };
+    let over = NewToken { expires: Some(now() - 1), ..named("over") };
     let over = store.create(over, 1).unwrap();
-    let later = NewToken { name: Some("later".into()), expires: Some(now() + 600) };
+    let later = NewToken { expires: Some(now() + 600), ..named("later") };
     let later = store.create(later, 1).unwrap();
     for (secret, expected) in [
         (lasting.secret.reveal(), Some(lasting.token.principal())),
@@ -141,10 +143,9 @@ async fn its_last_use_is_known() {
 }
 
 /// Faces that require a token.
-async fn guarded(store: &TokenStore) -> Served {
+async fn guarded(store: &TokenStore, times: FaceTimeouts) -> Served {
     let tokens = Arc::new(StoredTokenVerifier::new(store.clone()));
     let access = FaceAccess { tokens: Some(tokens), without_token: AnonymousAccess::Refused };
-    let times = FaceTimeouts { keep_alive: Duration::from_millis(20), ..FaceTimeouts::default() };
     Served::start(FaceOptions { access, times, ..FaceOptions::local() }).await
 }
 
@@ -153,7 +154,8 @@ async fn a_session_ends_for_whoever_loses_its_token() {
     let (_folder, store) = store();
     let (ann, bob) =
         (store.create(named("ann"), 1).unwrap(), store.create(named("bob"), 1).unwrap());
-    let served = guarded(&store).await;
+    let times = FaceTimeouts { keep_alive: Duration::from_millis(20), ..FaceTimeouts::default() };
+    let served = guarded(&store, times).await;
     let bearer = |secret: &str| format!("Bearer {secret}");
     let (ann_says, bob_says) = (bearer(ann.secret.reveal()), bearer(bob.secret.reveal()));
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -176,7 +178,8 @@ async fn a_session_ends_for_whoever_loses_its_token() {
 async fn what_is_open_with_a_token_ends_with_it() {
     let (_folder, store) = store();
     let made = store.create(named("ann"), 1).unwrap();
-    let served = guarded(&store).await;
+    // The token is looked up far more often than the stream is kept alive.
+    let served = guarded(&store, FaceTimeouts::default()).await;
     let says = format!("Bearer {}", made.secret.reveal());
     let headers = [("authorization", &*says), ("accept", "text/event-stream")];
     let mut events = begin(served.address, "GET", "/sse", &headers, "").await;
@@ -197,12 +200,53 @@ async fn what_is_open_with_a_token_ends_with_it() {
     assert!(matches!(answer(&mut socket).await, Message::Text(_)));
 
     store.revoke("ann").unwrap();
-    let _ = socket.send(Message::text(ping)).await;
-    let Message::Close(Some(closed)) = answer(&mut socket).await else {
-        panic!("a message was answered for nobody")
+    let ends = async {
+        let Message::Close(Some(closed)) = answer(&mut socket).await else {
+            panic!("a message for nobody")
+        };
+        assert_eq!(closed.code, CloseCode::Policy);
+        // The last chunk of the stream, which is its end.
+        read_until(&mut events, "0\r\n\r\n").await;
     };
-    assert_eq!(closed.code, CloseCode::Policy);
-    // The last chunk of the stream, which is its end.
-    read_until(&mut events, "0\r\n\r\n").await;
+    // A second, and some for a busy machine; the next sign of life would be sent after fifteen.
+    tokio::time::timeout(Duration::from_secs(5), ends).await.expect("it is still open");
     assert_eq!(get(served.address, "/metrics", &[("authorization", &says)]).await.status, 401);
+}
+
+#[tokio::test]
+async fn tokens_of_one_user_are_one_principal_and_groups_are_those_of_the_token() {
+    let (_folder, store) = store();
+    let create = |user: Option<&str>, groups: &[&str]| {
+        let user = user.map(str::to_owned);
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        store.create(NewToken { user, groups, ..NewToken::default() }, 1)
+    };
+    let [laptop, desktop, outside] = [&["dev", "ops"][..], &["ops", "dev"], &["dev"]]
+        .map(|groups| create(Some("ada"), groups).unwrap());
+    let service = create(None, &["dev"]).unwrap();
+    assert_eq!(laptop.token.principal(), desktop.token.principal());
+    assert_eq!(&**outside.token.principal().id(), "user:ada");
+    assert!(!outside.token.principal().is_in_group("ops"));
+    assert_eq!(&**service.token.principal().id(), format!("{0}@{0}", service.token.id));
+    for bad in ["", "a b", "-x", "a\nb", "\u{202e}a", &"x".repeat(129)] {
+        let refused = create(Some(bad), &[]).and(create(None, &[]));
+        assert!(matches!(refused, Err(TokenStoreError::Person { .. })), "{bad:?}");
+        assert!(matches!(create(None, &[bad]), Err(TokenStoreError::Person { .. })), "{bad:?}");
+    }
+
+    // A session is used with every token of its user and groups, and with no other.
+    let verifier = StoredTokenVerifier::new(store.clone());
+    let access =
+        FaceAccess { tokens: Some(Arc::new(verifier)), without_token: AnonymousAccess::Refused };
+    let served = Served::start(FaceOptions { access, ..FaceOptions::local() }).await;
+    let bearer = |created: &CreatedToken| format!("Bearer {}", created.secret.reveal());
+    let begun = bearer(&laptop);
+    let id = begin_session(served.address, "/mcp", &[("authorization", &begun)]).await;
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    for (created, status) in [(&laptop, 200), (&desktop, 200), (&outside, 404), (&service, 404)] {
+        let says = bearer(created);
+        let headers = [("authorization", &*says), ("mcp-session-id", &*id)];
+        let reply = post(served.address, "/mcp", &headers, list).await;
+        assert_eq!(reply.status, status, "{:?}", created.token);
+    }
 }

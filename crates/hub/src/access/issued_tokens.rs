@@ -5,6 +5,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer};
+use switchboard_core::principal::Principal;
 use switchboard_gateway::face::{TokenDenial, TokenVerifier};
 use switchboard_wire::http::HttpPoolOptions;
 
@@ -27,11 +28,14 @@ impl IssuedTokenVerifier {
         Self { verifier: AccessTokenVerifier::new(trust, HttpPoolOptions::default()), base }
     }
 
-    async fn principal(&self, token: &str, path: &str) -> Result<String, TokenDenial> {
+    async fn principal(&self, token: &str, path: &str) -> Result<Principal, TokenDenial> {
         let resource = format!("{}{}", self.base, resource(path).unwrap_or_default());
         match self.verifier.verify(token, &resource).await {
-            // No issuer contains a space, so subjects of two issuers cannot collide.
-            Ok(verified) => Ok(format!("{} {}", verified.issuer, verified.subject)),
+            Ok(verified) => {
+                let principal = Principal::issued(&verified.issuer, &verified.subject);
+                let name = verified.name.unwrap_or(verified.subject);
+                Ok(principal.with_name(name).with_groups(verified.groups))
+            }
             Err(rejected) => Err(to_token_denial(&rejected)),
         }
     }
@@ -50,7 +54,7 @@ impl TokenVerifier for IssuedTokenVerifier {
         &'a self,
         token: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>> {
         Box::pin(self.principal(token, path))
     }
 

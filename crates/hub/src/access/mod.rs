@@ -191,6 +191,7 @@ fn trusted_issuer(options: &AccessOptions) -> Result<Option<TrustedIssuer>, HubE
         issuer: issuer.clone(),
         audiences: options.auth_audience.clone(),
         scopes: options.auth_scope.clone(),
+        groups_claim: options.auth_groups.clone().unwrap_or_else(|| "groups".to_owned()),
     }))
 }
 

@@ -5,15 +5,17 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use axum::{Extension, Router};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use serde_json::json as value;
 
+use super::apps::AppFrames;
+use super::passes::{self, PassVerdict};
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::{self, JsonBody, json};
 use super::{AdminApi, AdminToken, console};
@@ -38,11 +40,14 @@ struct EnterRequest {
 
 /// The API behind the access check, and the console files without one: they hold nothing that is not in every copy of
 /// this program.
-pub(super) fn routes(admin: &AdminApi, token: AdminToken) -> Router {
+pub(super) fn routes(admin: &AdminApi, token: AdminToken, frames: AppFrames) -> Router {
     let door = Arc::new(AdminAccess { admin: admin.clone(), token });
     let entering = Router::new().route("/console/enter", post(enter)).with_state(admin.clone());
-    let behind = routes::api(admin.clone()).layer(from_fn_with_state(door, check_access));
-    behind.merge(entering).merge(console::routes())
+    let files = console::routes(&frames.sources());
+    let behind = routes::api(admin.clone())
+        .layer(Extension(frames))
+        .layer(from_fn_with_state(door, check_access));
+    behind.merge(entering).merge(files)
 }
 
 async fn check_access(
@@ -50,13 +55,19 @@ async fn check_access(
     request: Request,
     next: Next,
 ) -> Response {
-    if door.is_known(request.headers()) {
-        return next.run(request).await;
+    match door.check(request.headers()) {
+        AccessVerdict::Known => return next.run(request).await,
+        AccessVerdict::Renewed(cookie) => {
+            let mut response = next.run(request).await;
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+            return response;
+        }
+        AccessVerdict::Unknown => {}
     }
     let problem =
-        AdminProblem::new(AdminProblemKind::Unauthorized, "only whoever is known may ask here")
-            .with_detail("there is no token, or a page's pass is no longer good")
-            .with_hint("for the console, open the address that `switchboard status` shows");
+        AdminProblem::new(AdminProblemKind::Unauthorized, "this request is not signed in")
+            .with_detail("there is no token, or the pass of this page is no longer valid")
+            .with_hint("for the console, run `switchboard console`");
     let mut response = problem.into_response();
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
@@ -69,20 +80,18 @@ async fn enter(
     headers: HeaderMap,
     JsonBody(entering): JsonBody<EnterRequest, MAX_INVITATION_BYTES>,
 ) -> Result<Response, AdminProblem> {
-    let entered =
-        admin.0.passes.redeem_invitation(&entering.invitation).map_err(|error| broken(&error))?;
+    let entered = admin.0.passes.redeem_invitation(&entering.invitation, admin.0.engine.sealer());
+    let entered = entered.map_err(|error| broken(&error))?;
     let pass = entered.ok_or_else(|| {
         AdminProblem::new(
             AdminProblemKind::Unauthorized,
             "this address has been used, or is too old",
         )
-        .with_hint("`switchboard status` shows a new one")
+        .with_hint("`switchboard console` opens a new link")
     })?;
-    let name = cookie_name(&headers);
-    let cookie = format!("{name}={}; Path=/api/v1; HttpOnly; SameSite=Strict", pass.cookie);
     let mut response = json(StatusCode::OK, &value!({ "pass": pass.proof }));
-    let cookie = HeaderValue::from_str(&cookie)
-        .map_err(|error| AdminProblem::malformed(format!("`Host`: {error}")))?;
+    let cookie = cookie_header(&cookie_name(&headers), &pass.cookie)
+        .ok_or_else(|| AdminProblem::malformed("`Host` is no host"))?;
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
@@ -90,7 +99,7 @@ async fn enter(
 
 /// `POST /console`: the console's URL with a new one-time invitation.
 pub(super) async fn invite(State(admin): State<AdminApi>) -> Result<Response, AdminProblem> {
-    let url = admin.console_url().ok_or_else(|| {
+    let url = admin.console_url().await.ok_or_else(|| {
         AdminProblem::new(AdminProblemKind::Failed, "the hub is on no port of this machine")
             .with_hint("its log says why; `switchboard stop`, and try again")
     })?;
@@ -111,21 +120,47 @@ fn cookie_name(headers: &HeaderMap) -> String {
     format!("switchboard-{digits}")
 }
 
+/// The header that sets a half of a pass. It outlives the browser's window, and ends a day after the last request.
+fn cookie_header(name: &str, cookie: &str) -> Option<HeaderValue> {
+    let seconds = passes::UNUSED_PASS_LIFETIME.as_secs();
+    let text =
+        format!("{name}={cookie}; Path=/api/v1; Max-Age={seconds}; HttpOnly; SameSite=Strict");
+    HeaderValue::from_str(&text).ok()
+}
+
+/// Who sends a request.
+enum AccessVerdict {
+    Known,
+    /// A page whose pass is good, and whose half of it is due to be set anew.
+    Renewed(HeaderValue),
+    Unknown,
+}
+
 // === impl AdminAccess ===
 
 impl AdminAccess {
-    fn is_known(&self, headers: &HeaderMap) -> bool {
+    fn check(&self, headers: &HeaderMap) -> AccessVerdict {
         let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         if let Some(given) = text(header::AUTHORIZATION) {
-            return given
-                .strip_prefix("Bearer ")
-                .is_some_and(|token| self.token.matches(token.trim()));
+            let token = given.strip_prefix("Bearer ");
+            let is_known = token.is_some_and(|token| self.token.matches(token.trim()));
+            return if is_known { AccessVerdict::Known } else { AccessVerdict::Unknown };
         }
-        let Some(proof) = text(PASS_PROOF_HEADER) else { return false };
+        let Some(proof) = text(PASS_PROOF_HEADER) else { return AccessVerdict::Unknown };
         let name = cookie_name(headers);
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-        let mut pairs =
+        let pairs =
             cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        pairs.any(|(named, cookie)| named == name && self.admin.0.passes.is_valid(cookie, proof))
+        let sealer = self.admin.0.engine.sealer();
+        let check = |(_, cookie): (&str, &str)| passes::check_pass(sealer, cookie, proof);
+        let mut found = pairs.filter(|(named, _)| *named == name).map(check);
+        match found.find(|pass| !matches!(pass, PassVerdict::Unknown)) {
+            None | Some(PassVerdict::Unknown) => AccessVerdict::Unknown,
+            Some(PassVerdict::Good) => AccessVerdict::Known,
+            Some(PassVerdict::Aged { renewed }) => match cookie_header(&name, &renewed) {
+                Some(cookie) => AccessVerdict::Renewed(cookie),
+                None => AccessVerdict::Known,
+            },
+        }
     }
 }

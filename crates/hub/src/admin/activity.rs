@@ -6,6 +6,7 @@
 //! Used by `routes`, `events` and `call` (to repeat a call). It does not write the audit log (`core::audit` does).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -13,10 +14,12 @@ use http::{StatusCode, Uri};
 use serde::Serialize;
 use serde_json::{Map, Value, json as value};
 use switchboard_config::redact;
-use switchboard_core::audit::{self, AuditCallLine, AuditEntry, AuditFilter, CallRecord};
+use switchboard_core::audit::{
+    self, AuditCallLine, AuditEntry, AuditFilter, CallRecord, CallStage,
+};
 use switchboard_core::engine::{RecentCall, RecentCallResult};
 use switchboard_core::remote::RemoteCallError;
-use switchboard_wire::sanitize;
+use switchboard_wire::{error_chain, sanitize};
 
 use super::AdminApi;
 use super::files::restore_redacted;
@@ -92,14 +95,19 @@ pub(super) fn call_id(called: &CallRecord) -> Option<String> {
     called.kept.map(|number| number.to_string())
 }
 
-/// `GET /activity/{id}`: parameters and result of a call.
+/// `GET /activity/{id}`: parameters, result and stages of a call. `?raw=1` asks for the messages as they were.
 pub(super) async fn show(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
+    uri: Uri,
 ) -> Result<Response, AdminProblem> {
     let said = find_kept_call(&admin, &id)?;
+    if query_param(&uri, "raw").is_some() {
+        return Ok(json(StatusCode::OK, &raw_messages(&said)));
+    }
     let mut told = Map::new();
     told.insert("call".to_owned(), value!(AuditCallLine::from_record(&said.called)));
+    told.insert("stages".to_owned(), stages(&said.called));
     told.extend(params(&said).map(|params| ("params".to_owned(), redact(&params))));
     match &said.answer {
         RecentCallResult::Result(result) => {
@@ -112,6 +120,29 @@ pub(super) async fn show(
         RecentCallResult::None | RecentCallResult::TooLong => {}
     }
     Ok(json(StatusCode::OK, &told))
+}
+
+/// How long each stage took, in order; stages that took no time are left out.
+fn stages(called: &CallRecord) -> Value {
+    let stage = |(stage, took): (CallStage, Duration)| {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        value!({ "stage": stage.name(), "micros": micros })
+    };
+    called.stages.iter().map(stage).collect()
+}
+
+/// The texts of a call, unchanged. Credentials are in no text: they travel in headers and environments. Only the person
+/// who runs the hub gets here, and only calls of that person are kept.
+fn raw_messages(said: &RecentCall) -> Value {
+    let response = match &said.answer {
+        RecentCallResult::Result(result) => Some(value!(result)),
+        RecentCallResult::Error(error) => Some(value!(error_chain(&**error).join(": "))),
+        RecentCallResult::None | RecentCallResult::TooLong => None,
+    };
+    let mut told = Map::new();
+    told.extend(said.params.as_ref().map(|params| ("request".to_owned(), value!(params))));
+    told.extend(response.map(|response| ("response".to_owned(), response)));
+    Value::Object(told)
 }
 
 fn find_kept_call(admin: &AdminApi, id: &str) -> Result<Arc<RecentCall>, AdminProblem> {

@@ -6,6 +6,8 @@
 //!
 //! Used by `routes`. It does not store decisions (`config::ConfigWorkspace` does).
 
+use std::collections::BTreeSet;
+
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
@@ -29,6 +31,9 @@ struct PendingApproval {
     /// The differences from the content that was approved last.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<Vec<ApprovalChange>>,
+    /// The secrets that the item names, and gets once it is approved.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    secrets: BTreeSet<String>,
     /// The digest of this content.
     digest: String,
 }
@@ -119,6 +124,7 @@ impl PendingApproval {
             at: item.at.clone(),
             content: item.content.clone(),
             changes,
+            secrets: item.secrets(),
             digest: item.hash(),
         }
     }

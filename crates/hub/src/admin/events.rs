@@ -31,6 +31,8 @@ use super::{AdminApi, activity, lease, sse};
 /// The stream of one client.
 struct EventFeed {
     admin: AdminApi,
+    /// Whether the client was told that the hub ends: the last event.
+    is_ending: bool,
     events: broadcast::Receiver<Arc<RecordedEvent>>,
     queue: watch::Receiver<u64>,
     /// The questions that this client knows.
@@ -68,7 +70,9 @@ pub(super) async fn follow(
     let mut queue = engine.queue().changes();
     queue.mark_changed();
     let attendance = query_param(&uri, "attend").map(|_| engine.queue().watch());
+    let ending = admin.0.ending.clone();
     let feed = EventFeed {
+        is_ending: false,
         events: coming,
         queue,
         known: BTreeMap::new(),
@@ -81,7 +85,8 @@ pub(super) async fn follow(
         let event = feed.next().await?;
         Some((event, feed))
     });
-    sse::response(stream::select(all, stream::select_all(held)))
+    let held = stream::select_all(held).take_until(ending.cancelled_owned());
+    sse::response(stream::select(all, held))
 }
 
 // === impl EventFeed ===
@@ -92,7 +97,14 @@ impl EventFeed {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
+            if self.is_ending {
+                return None;
+            }
             tokio::select! {
+                () = self.admin.0.ending.cancelled() => {
+                    self.is_ending = true;
+                    self.ready.push_back(sse::event("ending", &json!({})));
+                }
                 changed = self.queue.changed() => {
                     changed.ok()?;
                     self.compare_queue();

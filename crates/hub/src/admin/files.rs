@@ -64,22 +64,30 @@ impl WorkspaceFiles {
         Ok(Self { admin: admin.clone(), served })
     }
 
+    /// Reads files on a blocking thread.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        doing: &str,
+        work: impl FnOnce(&config::ConfigWorkspace) -> Result<T, ChangeError> + Send + 'static,
+    ) -> Result<T, AdminProblem> {
+        let served = Arc::clone(&self.served);
+        let working = tokio::task::spawn_blocking(move || work(&served.files())).await;
+        let done = working.map_err(|error| {
+            AdminProblem::new(AdminProblemKind::Failed, doing).with_detail(error.to_string())
+        })?;
+        done.map_err(|failure| match failure {
+            ChangeError::Config(error) => self.admin.0.host.change_problem(doing, &error),
+            ChangeError::Problem(problem) => problem,
+        })
+    }
+
     /// Changes files on a blocking thread; when it returns, the new configuration is in force.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         doing: String,
         work: impl FnOnce(&config::ConfigWorkspace) -> Result<T, ChangeError> + Send + 'static,
     ) -> Result<T, AdminProblem> {
-        let served = Arc::clone(&self.served);
-        let working = tokio::task::spawn_blocking(move || work(&served.files())).await;
-        let done = working.map_err(|error| {
-            AdminProblem::new(AdminProblemKind::Failed, doing.clone())
-                .with_detail(error.to_string())
-        })?;
-        let done = done.map_err(|unchanged| match unchanged {
-            ChangeError::Config(error) => self.admin.0.host.change_problem(&doing, &error),
-            ChangeError::Problem(problem) => problem,
-        })?;
+        let done = self.read(&doing, work).await?;
         self.served.reload().await;
         Ok(done)
     }
@@ -288,7 +296,7 @@ fn refuse_client_secret(entry: &Value) -> Result<(), AdminProblem> {
             "a client secret is not written to a file as plain text",
         )
         .with_hint(
-            "put it into a variable of your environment, and give `${VARIABLE}` in its place",
+            "store it with `switchboard secret set NAME`, and give `${secret:NAME}` in its place",
         )),
         _ => Ok(()),
     }

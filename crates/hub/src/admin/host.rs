@@ -24,6 +24,9 @@ use switchboard_wire::json::Raw;
 use super::{AdminApi, AdminProblem};
 use switchboard_sources::SyncedWorkspace;
 
+/// The client name of the console.
+pub(super) const CONSOLE_CLIENT_NAME: &str = "console";
+
 /// Opens workspaces, and serves their faces.
 pub trait WorkspaceHost: Send + Sync + 'static {
     /// Opens a workspace with its files as they are now, and keeps it current while the returned value lives.
@@ -37,6 +40,9 @@ pub trait WorkspaceHost: Send + Sync + 'static {
 
     /// An open workspace, with its configuration files.
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>>;
+
+    /// The hub's program, which clients start.
+    fn program(&self) -> Option<PathBuf>;
 
     /// The problem for a failed change of files, with a hint.
     fn change_problem(&self, doing: &str, error: &config::Error) -> AdminProblem;
@@ -136,6 +142,11 @@ pub struct WorkspaceSummary {
 // === impl WorkspaceRequest ===
 
 impl WorkspaceRequest {
+    /// The request of the console, which names a workspace by its id and has no environment.
+    pub(super) fn console() -> Self {
+        Self { client: CONSOLE_CLIENT_NAME.to_owned(), ..Self::default() }
+    }
+
     /// The session of the client that opened the workspace. Its calls count as typed by a person.
     pub(super) fn to_session(&self, id: String) -> Session {
         let mut session = Session::new(id);

@@ -14,12 +14,14 @@ use futures_util::stream::{self, Stream};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use switchboard_core::dispatch::PendingQuestion;
-use switchboard_core::engine::{EngineEvent as Happening, EngineEventKind, LOCAL_PRINCIPAL};
-use switchboard_core::{Caller, WorkspaceId};
+use switchboard_core::engine::{EngineEvent as Happening, EngineEventKind};
+use switchboard_core::principal::LOCAL_PRINCIPAL;
+use switchboard_core::{Caller, Session, WorkspaceId};
 use switchboard_wire::json::Raw;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::timeout;
 
+use super::host::CONSOLE_CLIENT_NAME;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::questions::QuestionInfo;
 use super::routes::JsonBody;
@@ -28,16 +30,34 @@ use super::{AdminApi, OpenWorkspace, WorkspaceRequest, sse};
 
 /// The most leases at once.
 const MAX_LEASES: usize = 256;
-/// The client name of a lease that names no client: the console's.
-const CONSOLE_CLIENT_NAME: &str = "console";
 /// How long opening a workspace may take: files are read.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// All leases, by session.
 #[derive(Debug, Default)]
 pub(super) struct WorkspaceLeases {
-    open: Mutex<HashMap<String, (WorkspaceId, Caller)>>,
+    open: Mutex<HashMap<String, LeasedCallers>>,
     last: AtomicU64,
+}
+
+/// The sessions of one lease, which end with it.
+#[derive(Debug)]
+struct LeasedCallers {
+    workspace: WorkspaceId,
+    person: Caller,
+    /// The sessions beside the person's own, made when they are first needed.
+    others: HashMap<CallerKind, Caller>,
+}
+
+/// Whose calls the sessions beside a person's own make.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum CallerKind {
+    /// The person at the console, which shows apps.
+    Console,
+    /// The person, whose result goes to an app: results are not cut.
+    ForApp,
+    /// Apps of this server.
+    App(String),
 }
 
 /// One lease; dropped, the workspace is released.
@@ -82,11 +102,46 @@ impl WorkspaceLeases {
     /// The caller behind a session, if it leases this workspace.
     pub(super) fn caller(&self, session: &str, workspace: &WorkspaceId) -> Option<Caller> {
         let open = self.lock();
-        let (id, caller) = open.get(session)?;
-        (id == workspace).then(|| caller.clone())
+        let lease = open.get(session).filter(|lease| lease.workspace == *workspace)?;
+        Some(lease.person.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, (WorkspaceId, Caller)>> {
+    /// Whether a session is a console's.
+    pub(super) fn is_console(&self, session: &str) -> bool {
+        let open = self.lock();
+        open.get(session).is_some_and(|lease| lease.person.session().client == CONSOLE_CLIENT_NAME)
+    }
+
+    /// The caller for the calls of a console that shows apps, if it has made one.
+    pub(super) fn apps_caller(&self, session: &str, workspace: &WorkspaceId) -> Option<Caller> {
+        let open = self.lock();
+        let lease = open.get(session).filter(|lease| lease.workspace == *workspace)?;
+        lease.others.get(&CallerKind::Console).cloned()
+    }
+
+    /// Another caller of the lease behind a session; `attach` makes it if there is none.
+    pub(super) fn other_caller(
+        &self,
+        session: &str,
+        workspace: &WorkspaceId,
+        kind: &CallerKind,
+        attach: impl FnOnce() -> Option<Caller>,
+    ) -> Option<Caller> {
+        let of_lease = |open: &mut HashMap<String, LeasedCallers>| {
+            let lease = open.get(session).filter(|lease| lease.workspace == *workspace)?;
+            Some(lease.others.get(kind).cloned())
+        };
+        if let Some(caller) = of_lease(&mut self.lock())? {
+            return Some(caller);
+        }
+        // Attached outside the lock: the start of a session calls into the engine.
+        let caller = attach()?;
+        let mut open = self.lock();
+        let lease = open.get_mut(session)?;
+        Some(lease.others.entry(kind.clone()).or_insert(caller).clone())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LeasedCallers>> {
         self.open.lock()
     }
 }
@@ -114,7 +169,8 @@ pub(super) async fn open(
         AdminProblem::new(AdminProblemKind::TooSlow, "the configuration was not loaded in time")
             .with_hint("a file system may hang; try again")
     })??;
-    Ok(sse::response(hold(admin, opened, &whose, LogDelivery::Told)?.events()))
+    let session = |name| whose.to_session(name);
+    Ok(sse::response(hold(admin, opened, session, LogDelivery::Told)?.events()))
 }
 
 /// `POST /workspaces/{id}/hold`: leases an open workspace, for a client that knows neither its folder nor its
@@ -138,15 +194,15 @@ fn hold_existing(admin: &AdminApi, id: &str, logs: LogDelivery) -> Result<LeaseF
     let served = admin.0.host.find_workspace(&WorkspaceId::from(id));
     let served = served.ok_or_else(|| AdminProblem::no_workspace(id))?;
     let opened = OpenWorkspace { id: served.workspace().clone(), held: Box::new(served) };
-    let whose =
-        WorkspaceRequest { client: CONSOLE_CLIENT_NAME.to_owned(), ..WorkspaceRequest::default() };
-    hold(admin.clone(), opened, &whose, logs)
+    let whose = WorkspaceRequest::console();
+    // Only its calls declare that apps are shown: a console that looks on starts no connections of its own.
+    hold(admin.clone(), opened, |name| whose.to_session(name), logs)
 }
 
 fn hold(
     admin: AdminApi,
     opened: OpenWorkspace,
-    whose: &WorkspaceRequest,
+    session_named: impl FnOnce(String) -> Session,
     logs: LogDelivery,
 ) -> Result<LeaseFeed, AdminProblem> {
     let id = opened.id.clone();
@@ -154,13 +210,14 @@ fn hold(
     // Subscribed before the session exists, so that no event is missed.
     let (changes, events) = (engine.changes(), engine.events());
     let session = admin.0.leases.new_session_name();
-    let caller = engine.attach(&id, whose.to_session(session.clone()));
+    let caller = engine.attach(&id, session_named(session.clone()));
     // Attaching the local principal fails only if the workspace has ended.
     let caller = caller.map_err(|_| AdminProblem::no_workspace(&id.to_string()))?;
     // A person is looking, so failed servers are retried at once.
     engine.retry_failed(&id);
     let strays = engine.session_questions(&caller);
-    admin.0.leases.lock().insert(session.clone(), (id.clone(), caller));
+    let callers = LeasedCallers { workspace: id.clone(), person: caller, others: HashMap::new() };
+    admin.0.leases.lock().insert(session.clone(), callers);
     let first = sse::event("opened", &json!({ "id": id.to_string(), "session": session }));
     let asker = QuestionHolder::new(admin.clone());
     let lease = WorkspaceLease { admin, session, _opened: opened };

@@ -14,7 +14,9 @@ mod access;
 mod activity;
 mod answers;
 mod approval;
+mod apps;
 mod call;
+mod clients;
 mod console;
 mod events;
 mod faces;
@@ -27,8 +29,10 @@ mod problem;
 mod questions;
 mod ring;
 mod routes;
+mod rules;
 mod servers;
 mod sign_in;
+mod skills;
 mod snippet;
 mod sse;
 mod token;
@@ -72,6 +76,8 @@ struct Inner {
     pulse: HubUsage,
     /// Cancelled to stop the hub.
     stop: CancellationToken,
+    /// Cancelled when the hub begins to end: streams that wait for nothing end at once.
+    ending: CancellationToken,
     leases: WorkspaceLeases,
     asked: WaitingQuestions,
     ring: EventRing,
@@ -99,6 +105,7 @@ impl AdminApi {
             advice,
             pulse,
             stop,
+            ending: CancellationToken::new(),
             leases: WorkspaceLeases::default(),
             asked: WaitingQuestions::default(),
             ring: EventRing::default(),
@@ -113,6 +120,11 @@ impl AdminApi {
         self.0.leases.count() > 0
     }
 
+    /// Tells every page that the hub ends, and closes the streams of events and logs. Running calls go on.
+    pub fn announce_end(&self) {
+        self.0.ending.cancel();
+    }
+
     /// The counter for sessions of faces that are served beside the API.
     pub fn open_sessions(&self) -> OpenSessionCount {
         self.0.pulse.open_sessions.clone()
@@ -124,7 +136,8 @@ impl AdminApi {
     }
 
     /// The URL of the console: beside a face if it is served there, else at the loopback address.
-    fn console_url(&self) -> Option<String> {
+    async fn console_url(&self) -> Option<String> {
+        self.0.port.wait_while_opening().await;
         let own = || self.address().map(|address| format!("http://{address}"));
         self.0.places.first().map(|url| url.to_string()).or_else(own)
     }

@@ -37,6 +37,8 @@ pub enum AdminProblemKind {
     NoSuchWorkspace,
     /// The server does not exist.
     NoSuchServer,
+    /// The client's session does not exist, or cannot be ended here.
+    NoSuchSession,
     /// The question does not exist, or was answered.
     NoSuchQuestion,
     /// The remembered answer does not exist.
@@ -138,6 +140,7 @@ impl AdminProblemKind {
             Self::NoSuchAddress
             | Self::NoSuchWorkspace
             | Self::NoSuchServer
+            | Self::NoSuchSession
             | Self::NoSuchQuestion
             | Self::NoSuchAnswer
             | Self::NoSuchCall => StatusCode::NOT_FOUND,

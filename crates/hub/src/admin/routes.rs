@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Path, Request, State};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -22,8 +22,8 @@ use tokio::time::timeout;
 
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::{
-    AdminApi, WorkspaceSummary, access, activity, answers, approval, call, events, faces, files,
-    lease, questions, servers, sign_in,
+    AdminApi, WorkspaceSummary, access, activity, answers, approval, apps, call, clients, events,
+    faces, files, lease, questions, rules, servers, sign_in, skills,
 };
 use crate::socket::AttachedClient;
 
@@ -81,14 +81,27 @@ pub(super) fn api(admin: AdminApi) -> Router {
         .route("/workspaces", get(workspaces).post(lease::open))
         .route("/workspaces/{id}/snapshot", get(servers::snapshot))
         .route("/workspaces/{id}/check", post(servers::check))
+        .route("/workspaces/{id}/start", post(servers::start_idle))
+        .route("/traffic", get(traffic))
         .route("/activity", get(activity::list))
         .route("/activity/settle", post(activity::settle))
         .route("/activity/{id}", get(activity::show))
         .route("/console", post(access::invite))
+        .route("/apps", post(apps::open_frame))
         .route("/workspaces/{id}/hold", post(lease::hold_open))
         .route("/workspaces/{id}/approvals", get(approval::list).post(approval::decide))
         .route("/workspaces/{id}/call", post(call::place_call))
+        .route("/sessions/{session}/disconnect", post(disconnect))
+        .route("/workspaces/{id}/clients", get(clients::list))
+        .route(
+            "/workspaces/{id}/clients/{client}",
+            get(clients::preview).post(clients::install).delete(clients::uninstall),
+        )
+        .route("/workspaces/{id}/import", get(clients::plan_import).post(clients::import))
         .route("/workspaces/{id}/catalog", get(servers::catalog))
+        .route("/workspaces/{id}/skills", get(skills::list))
+        .route("/workspaces/{id}/rules", get(rules::list).post(rules::add).delete(rules::remove))
+        .route("/workspaces/{id}/rules/explain", post(rules::explain))
         .route("/workspaces/{id}/servers", get(servers::list).post(files::add))
         .route(
             "/workspaces/{id}/servers/{name}",
@@ -100,6 +113,7 @@ pub(super) fn api(admin: AdminApi) -> Router {
         .route("/workspaces/{id}/servers/{name}/check", post(servers::check_answers))
         .route("/workspaces/{id}/servers/{name}/sign-in", post(sign_in::begin))
         .route("/workspaces/{id}/servers/{name}/sign-out", post(sign_in::end))
+        .route("/workspaces/{id}/servers/{name}/history", get(servers::history))
         .route("/workspaces/{id}/servers/{name}/processes", get(servers::processes))
         .route("/workspaces/{id}/servers/{name}/logs", get(servers::logs))
         .route("/faces", post(faces::open))
@@ -154,6 +168,25 @@ async fn status(State(admin): State<AdminApi>) -> Response {
         url,
     };
     json(StatusCode::OK, &status)
+}
+
+/// `POST /sessions/{session}/disconnect`: ends the connection of a client of the socket.
+async fn disconnect(
+    State(admin): State<AdminApi>,
+    Path(session): Path<String>,
+) -> Result<Response, AdminProblem> {
+    if admin.0.pulse.disconnect(&session) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let title = format!("no client has the session `{session}`");
+    Err(AdminProblem::new(AdminProblemKind::NoSuchSession, title)
+        .with_detail("it has left, or came over the network")
+        .with_hint("see `attached` of `GET /api/v1/status`"))
+}
+
+/// `GET /traffic`: the calls of the last hour, counted.
+async fn traffic(State(admin): State<AdminApi>) -> Response {
+    json(StatusCode::OK, &admin.0.engine.traffic())
 }
 
 async fn workspaces(State(admin): State<AdminApi>) -> Response {

@@ -2,21 +2,27 @@
 //!
 //! Used by `routes`. It does not change configuration files (`files` does).
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{StatusCode, Uri};
-use serde_json::json as value;
-use switchboard_core::WorkspaceId;
+use serde_json::{Value, json as value};
+use switchboard_config::SecretVisibility;
 use switchboard_core::catalog::RemoteCatalog as Catalog;
-use switchboard_core::engine::{EngineEventKind, LOCAL_PRINCIPAL};
+use switchboard_core::connection::StateChange;
+use switchboard_core::engine::EngineEventKind;
 use switchboard_core::logs::LogFollower;
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_core::remote::{ErrorAdvice, RemoteServer, RemoteSnapshot};
+use switchboard_core::{Caller, WorkspaceId, WorkspaceSnapshot};
 use switchboard_process::ProcessInfo;
+use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::AdminApi;
 use super::problem::{AdminProblem, AdminProblemKind};
@@ -29,13 +35,19 @@ const MAX_LOG_LINES: usize = 10_000;
 /// How long a reconnect may take to begin: the old connection is closed first.
 const RECONNECT_BEGIN_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long the lists of connections are waited for that a session needs for itself.
+pub(super) const LIST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// `GET /workspaces/{id}/snapshot`.
 pub(super) async fn snapshot(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    snapshot_response(&admin, &id, |snapshot, advice| {
-        serde_json::to_vec(&RemoteSnapshot::from_snapshot(snapshot, advice))
+    let served = admin.0.host.find_workspace(&WorkspaceId::from(&*id));
+    snapshot_response(&admin, &id, move |snapshot, advice| {
+        let mut told = RemoteSnapshot::from_snapshot(snapshot, advice);
+        add_entries(&mut told.servers, served);
+        serde_json::to_vec(&told)
     })
     .await
 }
@@ -45,37 +57,82 @@ pub(super) async fn list(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    snapshot_response(&admin, &id, |snapshot, advice| {
-        let servers: Vec<_> =
+    let served = admin.0.host.find_workspace(&WorkspaceId::from(&*id));
+    snapshot_response(&admin, &id, move |snapshot, advice| {
+        let mut servers: Vec<_> =
             snapshot.servers.iter().map(|view| RemoteServer::from_view(view, advice)).collect();
+        add_entries(&mut servers, served);
         let (problems, sessions) = (&snapshot.problems, &snapshot.sessions);
-        let told = value!({ "servers": servers, "problems": problems, "sessions": sessions });
+        let told = value!({
+            "servers": servers, "problems": problems, "sessions": sessions,
+            "extensions": snapshot.extensions,
+        });
         serde_json::to_vec(&told)
     })
     .await
 }
 
-/// `GET /workspaces/{id}/catalog`.
+/// Adds the command with its arguments, or the URL, of each server's entry, redacted.
+fn add_entries(servers: &mut [RemoteServer], served: Option<Arc<SyncedWorkspace>>) {
+    let Some(snapshot) = served.map(|served| served.snapshot()) else { return };
+    for server in servers {
+        let mut named = snapshot.desired.servers_named(&server.name);
+        let configured = named.find(|configured| Some(&configured.at) == server.at.as_ref());
+        let entry = configured.map(|configured| configured.template_json(SecretVisibility::Masked));
+        if let Some(Value::Object(mut members)) = entry {
+            members.retain(|name, _| matches!(&**name, "command" | "args" | "url"));
+            server.entry = (!members.is_empty()).then_some(Value::Object(members));
+        }
+    }
+}
+
+/// `GET /workspaces/{id}/catalog`. In the session of a console, with the tools that servers show to clients that show
+/// apps.
 pub(super) async fn catalog(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
+    uri: Uri,
 ) -> Result<Response, AdminProblem> {
-    snapshot_response(&admin, &id, |snapshot, _| {
+    let write = |snapshot: &WorkspaceSnapshot, _: &dyn ErrorAdvice| {
         serde_json::to_vec(&Catalog::from_catalog(&snapshot.catalog))
-    })
-    .await
+    };
+    match super::call::console_snapshot(&admin, &WorkspaceId::from(&*id), &uri).await {
+        Some(snapshot) => write_snapshot(&admin, snapshot, write).await,
+        None => snapshot_response(&admin, &id, write).await,
+    }
+}
+
+/// The snapshot of one session, with the lists that servers show to its kind of client.
+pub(super) async fn session_snapshot(
+    admin: &AdminApi,
+    caller: &Caller,
+) -> Option<Arc<WorkspaceSnapshot>> {
+    admin.0.engine.bind_session(caller, LIST_TIMEOUT).await;
+    admin.0.engine.snapshot_of(caller)
 }
 
 /// Serializes the current snapshot of a workspace with `tell`.
 async fn snapshot_response(
     admin: &AdminApi,
     id: &str,
-    tell: fn(&switchboard_core::WorkspaceSnapshot, &dyn ErrorAdvice) -> serde_json::Result<Vec<u8>>,
+    tell: impl FnOnce(&WorkspaceSnapshot, &dyn ErrorAdvice) -> serde_json::Result<Vec<u8>>
+    + Send
+    + 'static,
 ) -> Result<Response, AdminProblem> {
     let workspace = WorkspaceId::from(id);
     admin.0.engine.follow_sign_ins(&workspace).await;
     let snapshot = admin.0.engine.snapshot(&workspace);
     let snapshot = snapshot.ok_or_else(|| AdminProblem::no_workspace(id))?;
+    write_snapshot(admin, snapshot, tell).await
+}
+
+async fn write_snapshot(
+    admin: &AdminApi,
+    snapshot: Arc<WorkspaceSnapshot>,
+    tell: impl FnOnce(&WorkspaceSnapshot, &dyn ErrorAdvice) -> serde_json::Result<Vec<u8>>
+    + Send
+    + 'static,
+) -> Result<Response, AdminProblem> {
     let advice = admin.0.advice.clone();
     // On a blocking thread: a catalog may hold ten thousand definitions.
     let told = tokio::task::spawn_blocking(move || tell(&snapshot, &*advice));
@@ -103,6 +160,16 @@ pub(super) async fn check(
     let workspace = open_workspace(&admin, &id)?;
     let engine = &admin.0.engine;
     engine.check_servers(&workspace).await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `POST /workspaces/{id}/start`: starts servers that are idle. The response is sent when a snapshot shows the attempts.
+pub(super) async fn start_idle(
+    State(admin): State<AdminApi>,
+    Path(id): Path<String>,
+) -> Result<Response, AdminProblem> {
+    let workspace = open_workspace(&admin, &id)?;
+    admin.0.engine.start_idle_servers(&workspace).await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -147,6 +214,26 @@ pub(super) async fn reconnect(
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
+/// `GET /workspaces/{id}/servers/{name}/history`: the latest changes of state, oldest first.
+pub(super) async fn history(
+    State(admin): State<AdminApi>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, AdminProblem> {
+    let changes = admin.0.engine.state_history(&WorkspaceId::from(&*id), &name);
+    let changes = changes.ok_or_else(|| AdminProblem::no_server(&name))?;
+    let told = |change: &StateChange| {
+        let reason = change.reason.as_deref().map(sanitize::sanitize_line);
+        value!({ "time": unix_millis(change.at), "state": change.state, "reason": reason })
+    };
+    let history: Vec<_> = changes.iter().map(told).collect();
+    Ok(json(StatusCode::OK, &value!({ "server": name, "history": history })))
+}
+
+fn unix_millis(at: SystemTime) -> u64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// `GET /workspaces/{id}/servers/{name}/processes`: read on request only, never for a snapshot.
 pub(super) async fn processes(
     State(admin): State<AdminApi>,
@@ -160,7 +247,13 @@ pub(super) async fn processes(
     })?;
     let found = found.ok_or_else(|| AdminProblem::no_server(&name))?;
     let total: u64 = found.iter().map(|member| member.resident).sum();
-    let told = |ProcessInfo { pid, parent, name, resident }: &ProcessInfo| value!({ "pid": pid, "parent": parent, "name": sanitize::sanitize_line(name), "resident": resident });
+    let told = |ProcessInfo { pid, parent, name, program, resident }: &ProcessInfo| {
+        let program = program.as_deref().unwrap_or(name);
+        value!({
+            "pid": pid, "parent": parent, "name": sanitize::sanitize_line(name),
+            "program": sanitize::sanitize_line(program), "resident": resident,
+        })
+    };
     let processes: Vec<_> = found.iter().map(told).collect();
     let told = value!({ "server": name, "resident": total, "processes": processes });
     Ok(json(StatusCode::OK, &told))
@@ -195,21 +288,22 @@ pub(super) async fn logs(
     let lines = sanitize_lines(&lines);
     match follow {
         None => Ok(json(StatusCode::OK, &value!({ "server": name, "lines": lines }))),
-        Some(follow) => Ok(follow_response(&lines, follow)),
+        Some(follow) => Ok(follow_response(&lines, follow, admin.0.ending.clone())),
     }
 }
 
-/// The end of a log, then its new lines. A line written in between is sent twice rather than never.
-fn follow_response(lines: &[String], follow: LogFollower) -> Response {
+/// The end of a log, then its new lines, until the hub ends. A line written in between is sent twice rather than never.
+fn follow_response(lines: &[String], follow: LogFollower, ending: CancellationToken) -> Response {
     let first = sse::event("lines", &value!({ "lines": lines }));
     let state = (Some(first), follow);
-    sse::response(stream::unfold(state, |(first, mut follow)| async move {
+    let lines = stream::unfold(state, |(first, mut follow)| async move {
         if let Some(first) = first {
             return Some((first, (None, follow)));
         }
         let lines = follow.next_lines().await.ok()?;
         Some((sse::event("lines", &value!({ "lines": sanitize_lines(&lines) })), (None, follow)))
-    }))
+    });
+    sse::response(lines.take_until(ending.cancelled_owned()))
 }
 
 fn sanitize_lines(lines: &[String]) -> Vec<String> {

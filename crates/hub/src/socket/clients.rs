@@ -13,6 +13,7 @@ use switchboard_core::Engine;
 use switchboard_core::engine::SessionInfo;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
+use tokio_util::sync::CancellationToken;
 
 use super::hello::{AttachedClient, ClientHello};
 
@@ -33,6 +34,8 @@ pub(super) struct ConnectedClient {
     since: SystemTime,
     client: Mutex<DeclaredIdentity>,
     calls: AtomicUsize,
+    /// Cancelled to end the connection: by a person, or when the hub ends.
+    pub(super) leave: CancellationToken,
 }
 
 /// The name and version that a client declares.
@@ -51,13 +54,20 @@ pub(super) struct CallInProgress(Arc<ConnectedClient>);
 // === impl ConnectedClients ===
 
 impl ConnectedClients {
-    pub(super) fn add(&self, session: String, hello: &ClientHello) -> Arc<ConnectedClient> {
+    /// Adds a client, whose connection ends with `closing`.
+    pub(super) fn add(
+        &self,
+        session: String,
+        hello: &ClientHello,
+        closing: &CancellationToken,
+    ) -> Arc<ConnectedClient> {
         let presence = Arc::new(ConnectedClient {
             session,
             folder: hello.cwd.clone(),
             since: SystemTime::now(),
             client: Mutex::default(),
             calls: AtomicUsize::new(0),
+            leave: closing.child_token(),
         });
         presence.set_identity(hello.client.as_ref());
         let mut all = self.lock();
@@ -70,6 +80,13 @@ impl ConnectedClients {
     pub(super) fn list(&self, used: impl Fn(&str) -> Vec<(String, u64)>) -> Vec<AttachedClient> {
         let there: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
         there.iter().map(|presence| presence.to_attached(used(&presence.session))).collect()
+    }
+
+    /// Ends the connection of a session; `false` if there is none.
+    pub(super) fn disconnect(&self, session: &str) -> bool {
+        let there: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        let found = there.iter().find(|presence| presence.session == session);
+        found.inspect(|presence| presence.leave.cancel()).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<ConnectedClient>>> {

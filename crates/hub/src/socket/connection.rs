@@ -19,11 +19,12 @@ use tokio::{
     net::UnixStream,
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     ClientHello, GOODBYE_METHOD, HelloPurpose, HelloRefusal, HelloRefusalKind, HelloReply,
-    HubBackend, admin_http, cancellable_reader::CancellableReader, clients::ConnectedClient,
-    counting_view::CountingView, hub_state::HubState,
+    HubBackend, HubEndReason, admin_http, cancellable_reader::CancellableReader,
+    clients::ConnectedClient, counting_view::CountingView, hub_state::HubState,
 };
 use switchboard_gateway::face::StallTimeoutStream;
 use switchboard_gateway::view_provider::{
@@ -150,7 +151,7 @@ async fn open_view<H: HubBackend>(
     let opened = opened
         .await
         .map_err(|error| HelloRefusal::new(HelloRefusalKind::View, error.to_string()))?;
-    Ok((front, opened, desk.presences.add(session, hello)))
+    Ok((front, opened, desk.presences.add(session, hello, &desk.closing)))
 }
 
 /// Serves MCP until the client closes, the client stops reading, or the hub ends.
@@ -164,9 +165,10 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
     let _client = desk.activity.count_client();
     write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
     let (read, write) = stream.into_split();
-    let source = CancellableReader::new(Cursor::new(rest).chain(read), desk.closing.clone());
+    let source = CancellableReader::new(Cursor::new(rest).chain(read), presence.leave.clone());
     let sink = StallTimeoutStream::new(write, desk.options.stalled);
     let (writer, reader, writing) = lines::line_link(source, sink, desk.options.message_limit);
+    let leave = presence.leave.clone();
     let view = CountingView {
         view: opened.view,
         activity: desk.activity.clone(),
@@ -181,7 +183,7 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
         {
             tracing::debug!(%error, "a client is gone");
         }
-        if let Some(goodbye) = goodbye_notification(desk) {
+        if let Some(goodbye) = goodbye_notification(desk, &leave) {
             // A client that has closed already needs no goodbye.
             let _ = last.try_send(goodbye.text().clone());
         }
@@ -196,8 +198,15 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
     }
 }
 
-fn goodbye_notification<H: HubBackend>(desk: &HubState<H>) -> Option<Notification> {
-    let params = Raw::object([("why", Raw::string(desk.end_reason()?.as_str()))]);
+/// Says why the connection ends. A client that a person has disconnected comes back with its next request, as if the hub
+/// had been stopped.
+fn goodbye_notification<H: HubBackend>(
+    desk: &HubState<H>,
+    leave: &CancellationToken,
+) -> Option<Notification> {
+    let disconnected = leave.is_cancelled().then_some(HubEndReason::Stopped);
+    let why = desk.end_reason().or(disconnected)?;
+    let params = Raw::object([("why", Raw::string(why.as_str()))]);
     Some(Notification::new(GOODBYE_METHOD, Some(&params)))
 }
 

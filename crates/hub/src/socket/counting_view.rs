@@ -33,6 +33,10 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
         self.view.describe()
     }
 
+    fn describe_to<'a>(&'a self, client: &'a ClientFacts) -> BoxFuture<'a, ServerDescription> {
+        self.view.describe_to(client)
+    }
+
     fn info(&self) -> Raw {
         self.view.info()
     }
@@ -78,11 +82,15 @@ impl<V: ServerHandler> ServerHandler for CountingView<V> {
         self.view.source_filter(client)
     }
 
+    fn on_unknown_notifications(&self, names: &[String], client: &ClientFacts) {
+        self.view.on_unknown_notifications(names, client);
+    }
+
     fn on_abandoned(&self, asked: &HandlerRequest) {
         self.view.on_abandoned(asked);
     }
 
-    fn on_notification(&self, notification: Notification) {
-        self.view.on_notification(notification);
+    fn on_notification(&self, notification: Notification, client: Option<ClientFacts>) {
+        self.view.on_notification(notification, client);
     }
 }

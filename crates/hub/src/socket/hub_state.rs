@@ -161,6 +161,9 @@ impl<H: HubBackend> HubState<H> {
     pub(super) async fn drain(&self, why: HubEndReason) {
         let _ = self.why.set(why);
         self.draining.cancel();
+        if let Some(admin) = self.hub.admin() {
+            admin.announce_end();
+        }
         let finished = self.activity.wait_until(|counts| counts.calls == 0);
         if tokio::time::timeout(self.options.drain, finished).await.is_err() {
             let calls = self.activity.current().calls;

@@ -57,6 +57,20 @@ pub(crate) fn try_lock(path: &Path) -> Result<Option<FileLock>, SocketError> {
     FileLock::try_acquire(path).map_err(SocketError::io("lock", path))
 }
 
+/// Waits, up to `patience`, for a hub that is about to end: it holds its lock and is not listening any more. Returns at
+/// once where a hub listens, or none runs.
+pub async fn wait_for_ending_hub(place: &HubPaths, patience: Duration) {
+    let deadline = Instant::now() + patience;
+    while Instant::now() < deadline {
+        // What is wrong with the lock is told by whoever takes it.
+        let is_free = try_lock(&place.lock_path()).map_or(true, |lock| lock.is_some());
+        if is_free || is_answered(&place.socket_path()).await {
+            return;
+        }
+        sleep(LOCK_POLL_INTERVAL).await;
+    }
+}
+
 // === impl HubListener ===
 
 impl HubListener {

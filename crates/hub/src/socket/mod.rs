@@ -41,9 +41,9 @@ pub use hello::{
 };
 pub use hub_state::{HubBackend, HubEndReason};
 pub(crate) use listen::try_lock;
-pub use listen::{EndedHub, HubListener};
+pub use listen::{EndedHub, HubListener, wait_for_ending_hub};
 pub use options::{HubLifetime, ListenOptions};
-pub use paths::{HubFolders, HubPaths};
+pub use paths::{HubFolders, HubPaths, hub_files};
 pub use status::HubUsage;
 
 /// The notification that a hub sends to a client before it closes; `why` is one of the words of [`HubEndReason`].

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use switchboard_config::Limits;
+use switchboard_core::principal::Principal;
 use switchboard_wire::server::ServeOptions;
 
 use super::HubUsage;
@@ -17,7 +18,7 @@ pub struct ListenOptions {
     /// Counts clients and calls; shared with the admin API.
     pub pulse: HubUsage,
     /// The principal of all clients of the socket: the user that this hub belongs to.
-    pub principal: String,
+    pub principal: Principal,
     /// When the hub ends without being stopped.
     pub lifetime: HubLifetime,
     /// The largest hello (4 MiB: an environment is large).
@@ -61,7 +62,7 @@ impl ListenOptions {
         Self {
             pulse: HubUsage::new(version.clone()),
             version,
-            principal: "local".into(),
+            principal: Principal::local(),
             lifetime,
             hello_limit: 4 << 20,
             hello_time: Duration::from_secs(5),

@@ -96,6 +96,17 @@ impl HubFolders {
     }
 }
 
+/// Returns the files of this hub that exist, in all folders that may hold its socket. Creates nothing.
+pub fn hub_files(folders: &HubFolders) -> Vec<PathBuf> {
+    let name = folders.digest_name();
+    let candidates = folders.candidates().into_iter();
+    let places = candidates
+        .map(|candidate| HubPaths { folder: candidate.path().to_owned(), name: name.clone() });
+    let files =
+        places.flat_map(|place| [place.socket_path(), place.lock_path(), place.start_lock_path()]);
+    files.filter(|path| fs::symlink_metadata(path).is_ok()).collect()
+}
+
 // === impl HubPaths ===
 
 impl HubPaths {

@@ -42,6 +42,11 @@ impl HubUsage {
         }
     }
 
+    /// Ends the connection of a client of the socket; `false` if it has left.
+    pub fn disconnect(&self, session: &str) -> bool {
+        self.presences.disconnect(session)
+    }
+
     /// The status without the list of clients.
     pub fn status(&self) -> HubStatus {
         let counts = self.activity.current();

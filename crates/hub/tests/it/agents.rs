@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use switchboard_config::{HostContext, Platform, ResolveOptions};
+use switchboard_core::principal::Principal;
 use switchboard_core::{Engine, EngineOptions};
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::{SessionClients, ViewRequest, ViewSelection};
@@ -99,7 +100,7 @@ impl World {
 
     async fn client(&self, agent: &str) -> Option<Client> {
         let opening = ViewRequest {
-            principal: "me".into(),
+            principal: Principal::user("me"),
             session: format!("session {}", number()),
             part: ViewSelection::Agent(agent.into()),
             transport: "test",
@@ -186,7 +187,7 @@ async fn an_agent_that_lacks_a_server_says_which() {
     fs::write(world.home.path(".config/switchboard/agents/needy.md"), needy).unwrap();
     let open = async |agent: &str| {
         let opening = ViewRequest {
-            principal: "me".into(),
+            principal: Principal::user("me"),
             session: "session".into(),
             part: ViewSelection::Agent(agent.into()),
             transport: "test",

@@ -79,7 +79,7 @@ impl ConnectorCatalog {
     pub(crate) fn fetched(&self) -> Option<FetchedConnectors> {
         Some(FetchedConnectors {
             origin: SourceOrigin::text(format!(
-                "catalogue at {}",
+                "catalog at {}",
                 redacted_url(&self.source.as_ref()?.value.url)
             )),
             text: self.text.as_deref()?.to_owned(),

@@ -112,7 +112,7 @@ impl ConnectorCredentials {
     /// Runs the token helper again to replace a refused token.
     async fn renew_token(&self, refused: Option<&HeaderValue>) -> ChallengeAction {
         let give_up =
-            || ChallengeAction::SignIn { reason: "the catalogue's token is refused".into() };
+            || ChallengeAction::SignIn { reason: "the catalog's token is refused".into() };
         let (Some(helper), Some(refused)) = (&self.helper, refused) else { return give_up() };
         let mut token = self.token.lock().await;
         if token.as_ref() != Some(refused) {

@@ -62,37 +62,37 @@ pub enum ConnectorsError {
         what: TokenHelperFault,
     },
     /// The HTTP exchange failed.
-    #[error("cannot fetch the catalogue")]
+    #[error("cannot fetch the connector catalog")]
     Http {
         /// The cause.
         source: HttpError,
     },
     /// The fetch as a whole exceeded its timeout.
-    #[error("cannot fetch the catalogue: it took longer than {after:?}")]
+    #[error("cannot fetch the connector catalog: it took longer than {after:?}")]
     TooSlow {
         /// The timeout.
         after: Duration,
     },
     /// The server answered with a status that is no success.
-    #[error("cannot fetch the catalogue: it was answered with {status}")]
+    #[error("cannot fetch the connector catalog: it was answered with {status}")]
     Status {
         /// The status.
         status: StatusCode,
     },
     /// The answer's content type is not JSON.
-    #[error("the catalogue is `{content_type}` and not JSON")]
+    #[error("the connector catalog is `{content_type}` and not JSON")]
     NotJson {
         /// Its content type.
         content_type: String,
     },
     /// The answer is not a list of servers.
-    #[error("the catalogue is not a list of servers")]
+    #[error("the connector catalog is not a list of servers")]
     NotACatalogue,
     /// The fetch was cancelled because the settings changed.
-    #[error("the catalogue is not wanted any more")]
+    #[error("the connector catalog is not wanted any more")]
     Abandoned,
     /// The catalog was fetched but could not be cached.
-    #[error("cannot keep a copy of the catalogue in {}", path.display())]
+    #[error("cannot keep a copy of the connector catalog in {}", path.display())]
     Keep {
         /// The cache file.
         path: PathBuf,

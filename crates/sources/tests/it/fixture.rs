@@ -56,6 +56,7 @@ impl Home {
             managed_dir: self.path("etc/switchboard"),
             owner: None,
             now: 1,
+            secrets: std::sync::Arc::new(switchboard_config::secret::NoSecrets),
         }
     }
 

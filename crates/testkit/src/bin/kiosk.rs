@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use switchboard_testkit::kiosk_skills;
 use switchboard_wire::client::InputRequest;
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -35,9 +36,7 @@ impl ServerHandler for Kiosk {
     fn describe(&self) -> ServerDescription {
         ServerDescription {
             info: raw(&json!({ "name": "kiosk", "version": "1" })),
-            capabilities: raw(&json!({
-                "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
-            })),
+            capabilities: raw(&capabilities()),
             instructions: None,
         }
     }
@@ -48,6 +47,14 @@ impl ServerHandler for Kiosk {
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         Box::pin(async move {
+            if kiosk_skills::are_wanted() {
+                let text = |key| asked.params.get(key).ok().flatten().and_then(|raw| raw.to_text());
+                let uri = text("uri").unwrap_or_default();
+                let found = kiosk_skills::answer(&asked.method, &uri, text("cursor").as_deref());
+                if let Some(result) = found {
+                    return done(&result);
+                }
+            }
             match &*asked.method {
                 "tools/list" => done(&all_tools()),
                 "tools/call" => tool(asked, context).await,
@@ -74,7 +81,17 @@ impl ServerHandler for Kiosk {
     }
 }
 
-/// The tools; with `--tools N`, that many more, for tests of long lists.
+fn capabilities() -> Value {
+    let mut declared = json!({
+        "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
+    });
+    if kiosk_skills::are_wanted() {
+        declared["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });
+    }
+    declared
+}
+
+/// The tools; with `--tools N`, that many more, for tests of long lists; with `--app`, one for apps only.
 fn all_tools() -> Value {
     let mut args = std::env::args().skip_while(|arg| arg != "--tools").skip(1);
     let more: usize = args.next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -83,7 +100,11 @@ fn all_tools() -> Value {
         json!({ "name": format!("leaflet{number}"), "description": format!("Leaflet number {number} of many."),
                 "inputSchema": { "type": "object" } })
     });
-    listed["tools"].as_array_mut().unwrap().extend(more);
+    let for_apps = std::env::args().any(|arg| arg == "--app").then(|| {
+        json!({ "name": "restock", "inputSchema": { "type": "object" },
+                "_meta": { "ui": { "resourceUri": "ui://kiosk/shelf", "visibility": ["app"] } } })
+    });
+    listed["tools"].as_array_mut().unwrap().extend(more.chain(for_apps));
     listed
 }
 
@@ -133,6 +154,7 @@ async fn tool(asked: HandlerRequest, context: &RequestContext) -> Result<Handler
         "say" => text(arguments["text"].as_str().unwrap_or_default()),
         "order" => done(&json!({ "content": [], "structuredContent": { "ordered": arguments } })),
         "erase" => text("erased"),
+        "restock" => text("restocked"),
         "count" => count(arguments["to"].as_u64().unwrap_or(0), context).await,
         "picture" => done(&json!({ "content": [
             { "type": "image", "mimeType": "image/png", "data": DOT } ] })),

@@ -6,11 +6,11 @@ use std::{
     future::poll_fn,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{sync::oneshot, task::coop, time::Instant};
 
 use super::{
     Client,
@@ -168,7 +168,16 @@ impl Exchange {
         let Some(running) = &mut self.running else {
             return Err(Error::Closed);
         };
-        poll_fn(|cx| running.poll(&self.underway, cx)).await
+        poll_fn(|cx| {
+            // A server that sends progress without pause must not keep the caller's task from pausing.
+            let budget = ready!(coop::poll_proceed(cx));
+            let polled = running.poll(&self.underway, cx);
+            if polled.is_ready() {
+                budget.made_progress();
+            }
+            polled
+        })
+        .await
     }
 
     fn apply_output(&mut self, emitted: DriverOutput) -> ExchangeEvent {

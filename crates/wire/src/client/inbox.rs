@@ -9,6 +9,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::task::coop::consume_budget;
 
 use super::{
     lists::ListKind,
@@ -126,6 +127,8 @@ impl ServerInbox {
 
     /// Returns the next event, or the error that ended the connection. Cancel-safe.
     pub async fn next(&mut self) -> Result<InboxEvent, Error> {
+        // A server that sends without pause must not keep the reader's task from pausing.
+        consume_budget().await;
         match self.mail.take().await {
             Some(MailboxItem::Mail(incoming)) => Ok(incoming),
             Some(MailboxItem::Last(error)) => {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration}
 use super::{deep_items, headers, session::ClientSession, tool_facts::ToolFacts};
 use crate::{
     Era, Error,
-    json::{JsonKind, Raw},
+    json::{JsonKind, Raw, decode_string},
     meta::method,
 };
 
@@ -26,6 +26,12 @@ pub enum ListKind {
     Templates,
 }
 
+/// The members beside the items that the protocol defines.
+const KNOWN_MEMBERS: [&str; 5] = ["nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
+/// The most unknown members of a list that are named, and the most characters of a name.
+const MAX_UNKNOWN_MEMBERS: usize = 8;
+const MAX_MEMBER_CHARS: usize = 80;
+
 /// A complete list.
 #[derive(Debug, Clone, Default)]
 pub struct FetchedList {
@@ -39,6 +45,8 @@ pub struct FetchedList {
     pub public: bool,
     /// Why the list is incomplete, if it is.
     pub cut_short: Option<ListTruncation>,
+    /// The names of members beside the items that the protocol does not define, up to a limit.
+    pub unknown_members: Vec<String>,
 }
 
 /// An item that cannot be used.
@@ -188,6 +196,7 @@ impl FetchedList {
     fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
         let member =
             |key: &str| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
+        self.note_unknown_members(items, result);
         let items = member(items)?
             .filter(|found| found.kind() == JsonKind::Array)
             .ok_or_else(|| Error::invalid(asked, format!("`{items}` is not a list")))?;
@@ -200,5 +209,17 @@ impl FetchedList {
         // Some servers send an empty cursor on the last page.
         let next = member("nextCursor")?.filter(|cursor| cursor.kind() == JsonKind::String);
         Ok(next.filter(|cursor| cursor.as_str() != "\"\""))
+    }
+
+    /// Notes the members that the protocol does not define.
+    fn note_unknown_members(&mut self, items: &str, result: &Raw) {
+        for name in result.members().filter_map(|member| decode_string(member.key)) {
+            let is_known = name == items || KNOWN_MEMBERS.contains(&&*name);
+            let name: String = name.chars().take(MAX_MEMBER_CHARS).collect();
+            let has_room = self.unknown_members.len() < MAX_UNKNOWN_MEMBERS;
+            if !is_known && has_room && !self.unknown_members.contains(&name) {
+                self.unknown_members.push(name);
+            }
+        }
     }
 }

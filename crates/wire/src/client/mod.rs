@@ -144,8 +144,13 @@ impl Client {
             }
         };
         given_up.cancel();
-        // A client that connects in this very moment is dropped here, which closes it.
-        let _ = tokio::time::timeout(ABANDON_TIMEOUT, connecting).await;
+        let ended = async {
+            // The connection may be complete in this very moment.
+            if let Ok((client, _)) = connecting.await {
+                client.close().await;
+            }
+        };
+        let _ = tokio::time::timeout(ABANDON_TIMEOUT, ended).await;
         Err(error)
     }
 

@@ -10,6 +10,7 @@ use http::HeaderMap;
 use super::{
     channel::ServerChannel,
     headers,
+    http_channel::HttpChannel,
     request_meta::{RequestMeta, RequestMetaParts},
     request_stream::{OpenOutcome, OutgoingRequest, StreamItem},
     request_text,
@@ -20,6 +21,7 @@ use crate::{
     envelope::{Request, ResponseOutcome, RpcError},
     json::{JsonEdit, Raw},
     meta::{self, method},
+    trace_context,
 };
 
 /// Additions of the session to a caller's request.
@@ -103,6 +105,20 @@ impl ClientSession {
         let ServerChannel::Http(http) = &self.channel else {
             return Ok(HeaderMap::new());
         };
+        let mut headers = self.era_headers(http, asked, params)?;
+        if let Some(params) = params {
+            trace_context::add_headers(&mut headers, params.as_str());
+        }
+        Ok(headers)
+    }
+
+    /// The headers that the session's era asks for.
+    fn era_headers(
+        &self,
+        http: &HttpChannel,
+        asked: &str,
+        params: Option<&Raw>,
+    ) -> Result<HeaderMap, Error> {
         let facts = self.facts();
         let Some(facts) = facts.filter(|facts| facts.era() == Era::Modern) else {
             return Ok(http.headers(self.facts().as_deref()));

@@ -61,7 +61,7 @@ pub enum MalformedKind {
         limit: usize,
     },
     /// A member of the envelope occurs twice.
-    #[error("member `{0}` of the message stands more than once")]
+    #[error("member `{0}` of the message occurs more than once")]
     Duplicate(&'static str),
     /// `jsonrpc` is missing or not `"2.0"`.
     #[error("the message does not say `\"jsonrpc\": \"2.0\"`")]

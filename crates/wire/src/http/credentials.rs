@@ -45,6 +45,12 @@ pub trait CredentialProvider: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
+    /// The id of the sign-in that requests use now: equal in every process, kept by renewals; no secret. `None` where
+    /// nobody is signed in, and by default.
+    fn sign_in_id(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// The browser sign-in, if the server has one.
     fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
         None

@@ -119,7 +119,7 @@ pub enum HttpError {
     #[error("{doing}: refused with {status}")]
     Refused { doing: RequestSummary, status: StatusCode, challenges: Vec<String>, text: Bytes },
     /// The credentials provider failed.
-    #[error("{doing}: no credentials could be had")]
+    #[error("{doing}: no credentials are available")]
     Credentials { doing: RequestSummary, source: Source },
     /// The peer violates HTTP.
     #[error("{doing}: the peer broke the protocol")]

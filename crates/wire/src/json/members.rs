@@ -29,7 +29,7 @@ pub struct JsonMember<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JsonMemberError {
     /// The key occurs more than once in its object.
-    #[error("member `{0}` stands more than once")]
+    #[error("member `{0}` occurs more than once")]
     Duplicate(String),
 }
 

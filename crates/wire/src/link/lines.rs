@@ -11,7 +11,9 @@ use bytes::{Buf, Bytes, BytesMut};
 use bytestring::ByteString;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::{LinkFrame, LinkReader, LinkWriter, MAX_QUEUED_BYTES, ReaderKind, WriterKind};
+use super::{
+    LinkFrame, LinkReader, LinkWriter, MAX_QUEUED_BYTES, ReaderKind, WriterKind, turn::LinkTurn,
+};
 use crate::{
     Error,
     envelope::{EnvelopeSalvager, MalformedKind, MalformedMessage},
@@ -26,8 +28,8 @@ const MIN_FREE_BYTES: usize = 8 * 1024;
 const LONG_LINE_BYTES: usize = READ_CHUNK_BYTES / 2;
 /// The most messages that may wait to be written.
 const MAX_QUEUED_MESSAGES: usize = 256;
-/// The most bytes in one write.
-const WRITE_BATCH_BYTES: usize = 256 * 1024;
+/// The most bytes in one write, the last message not counted.
+const WRITE_BATCH_BYTES: usize = super::turn::MAX_TURN_BYTES;
 
 /// A line reader with a boxed source.
 pub(super) type BoxedLineReader = LineReader<Pin<Box<dyn AsyncRead + Send + Sync>>>;
@@ -78,7 +80,7 @@ where
     let reader: BoxedLineReader = LineReader::new(Box::pin(source), limit);
     (
         LinkWriter(WriterKind::Queue(LineWriter { queue })),
-        LinkReader(ReaderKind::Lines(Box::new(reader))),
+        LinkReader::new(ReaderKind::Lines(Box::new(reader))),
         write_all(waiting, sink),
     )
 }
@@ -235,7 +237,9 @@ async fn write_all<W: AsyncWrite + Unpin>(
     mut sink: W,
 ) {
     let mut out = BytesMut::new();
+    let mut turn = LinkTurn::default();
     while waiting.wait_filled().await {
+        turn.wait().await;
         while out.len() < WRITE_BATCH_BYTES
             && let Some(next) = waiting.try_recv()
         {
@@ -250,6 +254,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
             tracing::debug!(%error, "the peer takes no more messages");
             return;
         }
+        turn.spend(out.len());
         out.clear();
         if out.capacity() > 4 * WRITE_BATCH_BYTES {
             out = BytesMut::new();

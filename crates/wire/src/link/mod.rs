@@ -7,8 +7,10 @@
 pub mod lines;
 pub mod pair;
 pub mod sse;
+mod turn;
 
 use bytestring::ByteString;
+use tokio::task::coop::consume_budget;
 
 use crate::{
     Error,
@@ -16,6 +18,7 @@ use crate::{
     pending_post::PendingPost,
     ws::{WsReader, WsWriter},
 };
+use turn::LinkTurn;
 
 /// How long queued messages may take to be written when a link is closed.
 const CLOSE_FLUSH_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(100);
@@ -64,7 +67,10 @@ enum WriterKind {
 
 /// The receiving half of a link.
 #[derive(Debug)]
-pub struct LinkReader(ReaderKind);
+pub struct LinkReader {
+    kind: ReaderKind,
+    turn: LinkTurn,
+}
 
 #[derive(Debug)]
 enum ReaderKind {
@@ -135,25 +141,37 @@ impl LinkWriter {
 // === impl LinkReader ===
 
 impl LinkReader {
+    fn new(kind: ReaderKind) -> Self {
+        Self { kind, turn: LinkTurn::default() }
+    }
+
     /// Returns the next message; `None` after the peer has closed. Cancel-safe.
+    ///
+    /// After a number of messages or bytes it lets other tasks run first, however much the peer has sent.
     pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
-        match &mut self.0 {
-            ReaderKind::Lines(reader) => reader.next().await,
-            ReaderKind::Pair(reader) => Ok(reader.next().await.map(LinkFrame::Text)),
-            ReaderKind::Sse(reader) => reader.next().await,
-            ReaderKind::WebSocket(reader) => {
-                Ok(reader.next().await.transpose()?.map(LinkFrame::Text))
-            }
+        self.turn.wait().await;
+        // The queue of a pair takes part in the budget by itself. The other kinds return what lies in a buffer without
+        // any I/O that tokio could count.
+        if !matches!(self.kind, ReaderKind::Pair(_)) {
+            consume_budget().await;
         }
+        let frame = match &mut self.kind {
+            ReaderKind::Lines(reader) => reader.next().await?,
+            ReaderKind::Pair(reader) => reader.next().await.map(LinkFrame::Text),
+            ReaderKind::Sse(reader) => reader.next().await?,
+            ReaderKind::WebSocket(reader) => reader.next().await.transpose()?.map(LinkFrame::Text),
+        };
+        self.turn.spend(frame.as_ref().map_or(0, LinkFrame::len));
+        Ok(frame)
     }
 }
 
 /// HTTP+SSE as a link.
 pub(crate) fn sse_link(writer: sse::SseWriter, reader: sse::SseReader) -> pair::LinkEnd {
-    (LinkWriter(WriterKind::Sse(writer)), LinkReader(ReaderKind::Sse(Box::new(reader))))
+    (LinkWriter(WriterKind::Sse(writer)), LinkReader::new(ReaderKind::Sse(Box::new(reader))))
 }
 
 /// A WebSocket as a link.
 pub(crate) fn websocket_link(writer: WsWriter, reader: WsReader) -> pair::LinkEnd {
-    (LinkWriter(WriterKind::WebSocket(writer)), LinkReader(ReaderKind::WebSocket(reader)))
+    (LinkWriter(WriterKind::WebSocket(writer)), LinkReader::new(ReaderKind::WebSocket(reader)))
 }

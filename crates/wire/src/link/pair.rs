@@ -24,20 +24,20 @@ pub type LinkEnd = (LinkWriter, LinkReader);
 
 /// Creates a linked pair. Dropping either end closes the other.
 pub fn link_pair() -> (LinkEnd, LinkEnd) {
-    let queue = || {
-        queue::byte_bounded_queue(MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES, |text: &ByteString| {
-            text.len()
-        })
-    };
-    let (left, from_left) = queue();
-    let (right, from_right) = queue();
-    let end = |writer, reader| {
-        (
-            LinkWriter(WriterKind::Pair(PairWriter(writer))),
-            LinkReader(ReaderKind::Pair(PairReader(reader))),
-        )
-    };
-    (end(left, from_right), end(right, from_left))
+    let (left, from_left) = one_way();
+    let (right, from_right) = one_way();
+    ((left, from_right), (right, from_left))
+}
+
+/// Creates one direction of a pair: what is sent with the writer comes out of the reader.
+pub fn one_way() -> LinkEnd {
+    let bytes = |text: &ByteString| text.len();
+    let (sender, receiver) =
+        queue::byte_bounded_queue(MAX_QUEUED_MESSAGES, MAX_QUEUED_BYTES, bytes);
+    (
+        LinkWriter(WriterKind::Pair(PairWriter(sender))),
+        LinkReader::new(ReaderKind::Pair(PairReader(receiver))),
+    )
 }
 
 // === impl PairWriter ===

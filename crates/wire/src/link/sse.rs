@@ -16,6 +16,7 @@ use crate::{
     http::{EndpointOptions, HttpEndpoint, HttpPool, HttpResponse, ResponseBody, SseStream},
     link::LinkFrame,
     pending_post::{AbandonedPostSender, PendingPost, abandoned_posts},
+    trace_context,
 };
 
 /// The most messages without a waiting sender that may wait to be sent.
@@ -131,7 +132,8 @@ async fn log_failure(posting: impl Future<Output = Result<(), Error>>) {
 }
 
 async fn post(endpoint: HttpEndpoint, text: ByteString) -> Result<(), Error> {
-    check_response(&Box::pin(endpoint.post(text.into_bytes(), HeaderMap::new())).await?)
+    let headers = trace_context::message_headers(&text);
+    check_response(&Box::pin(endpoint.post(text.into_bytes(), headers)).await?)
 }
 
 /// Checks that the server accepted a message.
@@ -161,7 +163,8 @@ impl SseWriter {
     /// Starts to POST a message that its sender may cancel.
     pub(crate) fn post(&self, text: ByteString) -> PendingPost {
         let endpoint = self.endpoint.clone();
-        PendingPost::new(async move { endpoint.post(text.into_bytes(), HeaderMap::new()).await })
+        let headers = trace_context::message_headers(&text);
+        PendingPost::new(async move { endpoint.post(text.into_bytes(), headers).await })
     }
 
     pub(crate) fn try_cancel_after(

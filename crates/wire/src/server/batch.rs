@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
-use super::{HandlerSession, ServerHandler};
+use super::{HandlerSession, ServerHandler, session::Outbox};
 use crate::{
     envelope::{Id, MalformedMessage, Response, RpcError, RpcMessage, code},
     json::Rope,
+    link::LinkWriter,
 };
 
 /// The most bytes of all answers to one batch. A request with an answer beyond the limit gets an error.
@@ -30,14 +31,17 @@ struct BatchAnswers {
 impl<H: ServerHandler> HandlerSession<H> {
     /// Answers all messages of a batch, as one text. Returns `None` if the batch has no request.
     ///
-    /// The messages are registered at once, as with [`HandlerSession::answer`].
+    /// The messages are registered at once, as with [`HandlerSession::answer`]. Those that belong to its requests go to
+    /// `said`, if it is given, as with [`HandlerSession::answer_apart`].
     pub fn answer_batch(
         self: Arc<Self>,
         messages: Vec<Result<RpcMessage, MalformedMessage>>,
+        said: Option<LinkWriter>,
     ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
+        let outbox = said.map_or_else(|| self.outbox.clone(), Outbox::new);
         let answering = messages.into_iter().enumerate().map(|(at, message)| {
             let id = id_of(&message);
-            let answer = self.clone().answer_in_pieces(message);
+            let answer = self.clone().answer_in_pieces(message, outbox.clone());
             answer.map(move |answer| (at, id, answer))
         });
         let mut answering: FuturesUnordered<_> = answering.collect();

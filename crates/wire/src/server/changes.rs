@@ -19,7 +19,7 @@ pub enum ChangeNotification {
     List(ListKind),
     /// A resource changed; its URI.
     Resource(String),
-    /// Another notification, for legacy clients only: method and parameters.
+    /// Another notification: method and parameters. Modern clients that listen get those of extensions only.
     Other(String, Raw),
 }
 

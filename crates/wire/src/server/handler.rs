@@ -19,6 +19,12 @@ pub trait ServerHandler: Send + Sync + 'static {
     /// The server's description for a client.
     fn describe(&self) -> ServerDescription;
 
+    /// The server's description for this client. A handler may wait for what it depends on, for a bounded time.
+    fn describe_to<'a>(&'a self, client: &'a ClientFacts) -> BoxFuture<'a, ServerDescription> {
+        let _ = client;
+        Box::pin(std::future::ready(self.describe()))
+    }
+
     /// `serverInfo` alone, which every answer to a modern client carries.
     fn info(&self) -> Raw {
         self.describe().info
@@ -61,15 +67,21 @@ pub trait ServerHandler: Send + Sync + 'static {
         None
     }
 
+    /// A client wants to listen for notifications under names that the protocol does not have. They are not granted.
+    fn on_unknown_notifications(&self, names: &[String], client: &ClientFacts) {
+        let _ = (names, client);
+    }
+
     /// A client cancelled a request while a question of the request was open: the call suspended under the state of
     /// `asked` can be dropped. Only legacy clients can do this, since their request stays open during questions.
     fn on_abandoned(&self, asked: &HandlerRequest) {
         let _ = asked;
     }
 
-    /// A notification of the client that the session does not handle.
-    fn on_notification(&self, notification: Notification) {
-        drop(notification);
+    /// A notification of the client that the session does not handle, with the facts that the client stated. A modern
+    /// client may state none with a notification.
+    fn on_notification(&self, notification: Notification, client: Option<ClientFacts>) {
+        drop((notification, client));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::{collections::hash_map::Entry, pin::pin, sync::Arc};
 
-use super::{HandlerSession, ServerHandler, cancel::CancelFlag};
+use super::{HandlerSession, ServerHandler, cancel::CancelFlag, session::Outbox};
 use crate::{
     envelope::{Id, Request, Response, RpcError, code},
     json::Rope,
@@ -18,6 +18,7 @@ pub(super) struct InFlightRequest<H> {
     request: Request,
     id: Id,
     cancel: Arc<CancelFlag>,
+    outbox: Outbox,
 }
 
 /// An answer before it becomes text.
@@ -30,7 +31,11 @@ pub(super) enum UnrenderedAnswer {
 
 impl<H: ServerHandler> InFlightRequest<H> {
     /// Registers a request. The error is the response if the id is in use.
-    pub(super) fn new(session: Arc<HandlerSession<H>>, request: Request) -> Result<Self, Response> {
+    pub(super) fn new(
+        session: Arc<HandlerSession<H>>,
+        request: Request,
+        outbox: Outbox,
+    ) -> Result<Self, Response> {
         let (id, cancel) = (request.id(), Arc::new(CancelFlag::default()));
         let is_free = match session.state().running.entry(id.clone()) {
             Entry::Vacant(place) => {
@@ -40,7 +45,7 @@ impl<H: ServerHandler> InFlightRequest<H> {
             Entry::Occupied(_) => false,
         };
         if is_free {
-            return Ok(Self { session, request, id, cancel });
+            return Ok(Self { session, request, id, cancel, outbox });
         }
         let error = RpcError::new(code::INVALID_REQUEST, "this id is in use");
         Err(Response::error(Some(&id), &error))
@@ -55,7 +60,7 @@ impl<H: ServerHandler> InFlightRequest<H> {
             method::INITIALIZE => &never,
             _ => &*self.cancel,
         };
-        let answering = pin!(self.session.dispatch(&self.request, &asked));
+        let answering = pin!(self.session.dispatch(&self.request, &asked, &self.outbox));
         Some(match cancel.run_until_cancelled(answering).await? {
             Ok(result) => UnrenderedAnswer::Result(self.id.clone(), result),
             Err(error) => UnrenderedAnswer::Error(Response::error(Some(&self.id), &error)),

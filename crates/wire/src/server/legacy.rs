@@ -31,7 +31,9 @@ pub(super) async fn dispatch<H: ServerHandler>(
     params: RequestParams,
 ) -> Result<Rope, RpcError> {
     match asked {
-        method::INITIALIZE => return initialize(session, &params.all).map(Rope::from),
+        method::INITIALIZE => {
+            return Box::pin(initialize(session, &params.all)).await.map(Rope::from);
+        }
         method::PING => return Ok(Raw::empty_object().into()),
         _ => {}
     }
@@ -66,7 +68,7 @@ pub(super) fn unknown_method_error(asked: &str) -> RpcError {
 }
 
 /// Answers `initialize` with the requested version if it is a legacy one, else with the latest legacy version.
-fn initialize<H: ServerHandler>(
+async fn initialize<H: ServerHandler>(
     session: &HandlerSession<H>,
     params: &Raw,
 ) -> Result<Raw, RpcError> {
@@ -82,13 +84,14 @@ fn initialize<H: ServerHandler>(
         .unwrap_or(Version::LATEST_LEGACY);
     let client_info = member("clientInfo");
     session.handler.on_initialize(client_info.as_ref());
-    session.state().greeted = Some(ClientFacts {
+    let client = ClientFacts {
         version,
         client_info: client_info.map(|info| info.to_detached()),
         capabilities: member("capabilities")
             .map_or_else(Raw::empty_object, |own| own.to_detached()),
-    });
-    let description = session.handler.describe();
+    };
+    session.state().greeted = Some(client.clone());
+    let description = session.handler.describe_to(&client).await;
     let instructions = description.instructions_member();
     let capabilities = render::capabilities(version, &description.capabilities);
     let result = format!(
@@ -180,7 +183,7 @@ async fn call<H: ServerHandler>(
         capabilities,
         progress_token: params.meta.get(meta::PROGRESS_TOKEN).ok().flatten(),
         log_level: Some(log_level),
-        outbox: session.outbox.clone(),
+        outbox: params.outbox.clone(),
     };
     let (mut answers, mut state) = (Vec::new(), None);
     for _ in 0..MAX_QUESTION_ROUNDS {
@@ -223,7 +226,8 @@ async fn ask_all<H: ServerHandler>(
         if !can_be_asked(context, &question) {
             return question.refuse("the client cannot be asked this");
         }
-        let outcome = match session.ask(&question.method, &with_elicitation_id(&question)).await {
+        let params = with_elicitation_id(&question);
+        let outcome = match session.ask(&context.outbox, &question.method, &params).await {
             ResponseOutcome::Result(result) => Ok(result),
             ResponseOutcome::Error(error) => Err(error),
         };

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{
-    ChangeNotification, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
+    ChangeNotification, ClientFacts, HandlerReply, HandlerRequest, HandlerSession, RequestContext,
     ServerHandler, SourceFilter, SourcedChange, SubscribedResource,
     context::LogSeverity,
     legacy::{can_be_asked, capability, unknown_method_error},
@@ -22,6 +22,9 @@ use crate::{
     json::{JsonKind, Raw, Rope},
     meta::{self, method},
 };
+
+/// The most unknown names of one `subscriptions/listen` request that are noted.
+const MAX_UNKNOWN_NAMES: usize = 16;
 
 /// The notifications that an open `subscriptions/listen` request wants.
 #[derive(Debug, Clone)]
@@ -42,9 +45,9 @@ pub(super) async fn dispatch<H: ServerHandler>(
     version: &Raw,
 ) -> Result<Rope, RpcError> {
     let version = parse_modern_version(version)?;
-    let context = context(session, &params.meta, version)?;
+    let context = context(&params, version)?;
     let result = match asked {
-        method::DISCOVER => Ok(discover_result(session)),
+        method::DISCOVER => Ok(Box::pin(discover_result(session, &context)).await),
         method::LISTEN => Box::pin(listen(session, &request.id(), &params.all, &context)).await,
         method::INITIALIZE
         | method::PING
@@ -54,6 +57,16 @@ pub(super) async fn dispatch<H: ServerHandler>(
         _ => return call(session, asked, params.all, &context).await,
     };
     session.render(version, asked, result)
+}
+
+/// The facts that a modern client states in the `_meta` of a message.
+pub(super) fn stated_facts(params: &Raw) -> Option<ClientFacts> {
+    let own = params.get("_meta").ok().flatten()?;
+    let member = |key: &str| own.get(key).ok().flatten();
+    let version = parse_modern_version(&member(meta::PROTOCOL_VERSION)?).ok()?;
+    let capabilities = member(meta::CLIENT_CAPABILITIES)
+        .filter(|capabilities| capabilities.kind() == JsonKind::Object)?;
+    Some(ClientFacts { version, client_info: member(meta::CLIENT_INFO), capabilities })
 }
 
 fn parse_modern_version(version: &Raw) -> Result<Version, RpcError> {
@@ -69,13 +82,9 @@ fn parse_modern_version(version: &Raw) -> Result<Version, RpcError> {
     }
 }
 
-fn context<H: ServerHandler>(
-    session: &HandlerSession<H>,
-    own: &Raw,
-    version: Version,
-) -> Result<RequestContext, RpcError> {
+fn context(params: &RequestParams, version: Version) -> Result<RequestContext, RpcError> {
     let invalid = |text: String| RpcError::new(code::INVALID_PARAMS, text);
-    let member = |key: &str| own.get(key).ok().flatten();
+    let member = |key: &str| params.meta.get(key).ok().flatten();
     let capabilities = member(meta::CLIENT_CAPABILITIES)
         .filter(|capabilities| capabilities.kind() == JsonKind::Object)
         .ok_or_else(|| invalid(format!("`_meta` must hold `{}`", meta::CLIENT_CAPABILITIES)))?;
@@ -95,12 +104,15 @@ fn context<H: ServerHandler>(
         capabilities,
         progress_token: member(meta::PROGRESS_TOKEN),
         log_level,
-        outbox: session.outbox.clone(),
+        outbox: params.outbox.clone(),
     })
 }
 
-fn discover_result<H: ServerHandler>(session: &HandlerSession<H>) -> Raw {
-    let description = session.handler.describe();
+async fn discover_result<H: ServerHandler>(
+    session: &HandlerSession<H>,
+    context: &RequestContext,
+) -> Raw {
+    let description = session.handler.describe_to(&context.client_facts()).await;
     let instructions = description.instructions_member();
     let capabilities = render::capabilities(Version::LATEST, &description.capabilities);
     let result = format!(
@@ -193,6 +205,10 @@ async fn listen<H: ServerHandler>(
     let mut listening =
         ListenFilter::new(id.raw().clone(), &wanted, &handler.describe().capabilities);
     listening.hears = handler.source_filter(&client);
+    let unknown = unknown_names(&wanted);
+    if !unknown.is_empty() {
+        handler.on_unknown_notifications(&unknown, &client);
+    }
     let meta = params.get("_meta").ok().flatten().unwrap_or_else(Raw::null);
     let owner = handler.subscription_owner(&meta);
     let mut subscribed = ResourceSubscription::new(handler, client);
@@ -207,6 +223,17 @@ async fn listen<H: ServerHandler>(
     never.await;
     drop(open);
     Ok(Raw::empty_object())
+}
+
+/// The names in a client's wish that the protocol does not have; a few at most.
+fn unknown_names(wanted: &Raw) -> Vec<String> {
+    let is_known = |name: &str| {
+        let resources = ["resourcesListChanged", "resourceSubscriptions"];
+        ["toolsListChanged", "promptsListChanged"].contains(&name) || resources.contains(&name)
+    };
+    let names = wanted.entries().filter_map(|(key, _)| crate::json::decode_string(key));
+    let unknown = names.filter(|name| !is_known(name)).map(std::borrow::Cow::into_owned);
+    unknown.take(MAX_UNKNOWN_NAMES).collect()
 }
 
 /// Subscribes to each resource that a client wants to hear of. One that cannot be subscribed to is left out, which the
@@ -283,7 +310,7 @@ impl ListenFilter {
             }
             ChangeNotification::List(list) => self.lists.contains(list),
             ChangeNotification::Resource(uri) => self.resources.contains(uri),
-            ChangeNotification::Other(..) => false,
+            ChangeNotification::Other(method, _) => method::is_extension_notification(method),
         }
     }
 

@@ -120,7 +120,7 @@ async fn handle_frame<H: ServerHandler>(
             let Some(charge) = answering.admit(requests, bytes, options) else {
                 return refuse(session, None).await;
             };
-            let answer = session.clone().answer_batch(messages);
+            let answer = session.clone().answer_batch(messages, None);
             answering.answers.push(Box::pin(
                 answer.map(move |text| finish_answer(text.map(Rope::into_text), requests, charge)),
             ));

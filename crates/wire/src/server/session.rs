@@ -80,12 +80,14 @@ pub(super) struct RequestParams {
     pub(super) all: Raw,
     /// `_meta`, or `null`.
     pub(super) meta: Raw,
+    /// Where the messages that belong to the request go.
+    pub(super) outbox: Outbox,
 }
 
 // === impl Outbox ===
 
 impl Outbox {
-    fn new(writer: LinkWriter) -> Self {
+    pub(super) fn new(writer: LinkWriter) -> Self {
         Self(Arc::new(SharedOutbox { writer, stalled: AtomicBool::new(false) }))
     }
 
@@ -146,22 +148,37 @@ impl<H: ServerHandler> HandlerSession<H> {
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
     ) -> impl Future<Output = Option<Response>> + Send + use<H> {
-        self.start_answer(message).map(|answered| answered.map(UnrenderedAnswer::into_response))
+        let outbox = self.outbox.clone();
+        let answered = self.start_answer(message, outbox);
+        answered.map(|answered| answered.map(UnrenderedAnswer::into_response))
     }
 
-    /// Answers one message with a rope, in which large payloads are not copied.
-    pub fn answer_in_pieces(
+    /// Answers one message with a rope, in which large payloads are not copied. The messages that belong to the request
+    /// (progress, logs, questions) go to `said` in place of the session's own writer, so that requests of one session
+    /// that are answered on several threads share no channel.
+    pub fn answer_apart(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
+        said: LinkWriter,
     ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
-        self.start_answer(message).map(|answered| answered.map(UnrenderedAnswer::into_pieces))
+        self.answer_in_pieces(message, Outbox::new(said))
+    }
+
+    pub(super) fn answer_in_pieces(
+        self: Arc<Self>,
+        message: Result<RpcMessage, MalformedMessage>,
+        outbox: Outbox,
+    ) -> impl Future<Output = Option<Rope>> + Send + use<H> {
+        let answered = self.start_answer(message, outbox);
+        answered.map(|answered| answered.map(UnrenderedAnswer::into_pieces))
     }
 
     fn start_answer(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
+        outbox: Outbox,
     ) -> impl Future<Output = Option<UnrenderedAnswer>> + Send + use<H> {
-        match self.admit_message(message) {
+        match self.admit_message(message, outbox) {
             Ok(request) => Either::Left(request.answer()),
             Err(answer) => Either::Right(ready(answer.map(UnrenderedAnswer::Error))),
         }
@@ -171,10 +188,11 @@ impl<H: ServerHandler> HandlerSession<H> {
     fn admit_message(
         self: Arc<Self>,
         message: Result<RpcMessage, MalformedMessage>,
+        outbox: Outbox,
     ) -> Result<InFlightRequest<H>, Option<Response>> {
         match message {
             Ok(RpcMessage::Request(request)) => {
-                return InFlightRequest::new(self, request).map_err(Some);
+                return InFlightRequest::new(self, request, outbox).map_err(Some);
             }
             Ok(RpcMessage::Notification(note)) => self.handle_notification(note),
             Ok(RpcMessage::Response(response)) => self.resolve_question(&response),
@@ -197,6 +215,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         self: &Arc<Self>,
         request: &Request,
         asked: &str,
+        outbox: &Outbox,
     ) -> Result<Rope, RpcError> {
         let params = request.params().filter(|params| params.kind() != JsonKind::Null);
         let params = params.unwrap_or_else(Raw::empty_object);
@@ -209,7 +228,7 @@ impl<H: ServerHandler> HandlerSession<H> {
         // Most legacy requests have no `_meta`.
         let own = params.get("_meta").map_err(bad)?.unwrap_or_else(Raw::null);
         let version = own.get(meta::PROTOCOL_VERSION).map_err(bad)?;
-        let params = RequestParams { all: params, meta: own };
+        let params = RequestParams { all: params, meta: own, outbox: outbox.clone() };
         match version {
             Some(version) => modern::dispatch(self, request, asked, params, &version).await,
             None => legacy::dispatch(self, asked, params).await,
@@ -234,20 +253,24 @@ impl<H: ServerHandler> HandlerSession<H> {
                 }
             }
             method::INITIALIZED => {}
-            _ => self.handler.on_notification(note),
+            _ => {
+                let stated = note.params().and_then(|params| modern::stated_facts(&params));
+                let client = stated.or_else(|| self.state().greeted.clone());
+                self.handler.on_notification(note, client);
+            }
         }
     }
 
     // --- questions to a legacy client
 
     /// Sends a request to the client and waits for the answer. Dropping the future cancels the request.
-    pub(super) async fn ask(&self, asked: &str, params: &Raw) -> ResponseOutcome {
+    pub(super) async fn ask(&self, outbox: &Outbox, asked: &str, params: &Raw) -> ResponseOutcome {
         let id = self.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
         self.state().asked.insert(id, reply);
-        let waiting = WithdrawOnDrop { state: &self.state, outbox: &self.outbox, id };
+        let waiting = WithdrawOnDrop { state: &self.state, outbox, id };
         let request = Request::new(&Id::number(id), asked, Some(params));
-        self.outbox.send(request.text().clone()).await;
+        outbox.send(request.text().clone()).await;
         let gone =
             || ResponseOutcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
         let outcome = answer.await.unwrap_or_else(|_| gone());

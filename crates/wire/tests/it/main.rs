@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test that cannot go on fails.
 
 mod envelope;
+mod fairness;
 mod http;
 mod peers;
 mod regression;

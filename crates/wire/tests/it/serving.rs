@@ -11,8 +11,8 @@ use switchboard_wire::{
     json::Raw,
     link::{LinkFrame, LinkReader, LinkWriter, lines, pair},
     server::{
-        ByteBudget, ChangeBroadcaster, HandlerReply, HandlerRequest, RequestContext, ServeOptions,
-        ServerDescription, ServerHandler, serve,
+        ByteBudget, ChangeBroadcaster, ClientFacts, HandlerReply, HandlerRequest, RequestContext,
+        ServeOptions, ServerDescription, ServerHandler, serve,
     },
 };
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -73,7 +73,7 @@ impl ServerHandler for Notes {
         })
     }
 
-    fn on_notification(&self, notification: Notification) {
+    fn on_notification(&self, notification: Notification, _: Option<ClientFacts>) {
         self.add(notification.method());
     }
 }

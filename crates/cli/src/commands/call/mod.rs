@@ -79,7 +79,7 @@ fn failed(tool: &Arc<ListedTool>, error: &CallError, hub: &CommandEngine) -> Fai
 
 /// The failure for invalid arguments, with an example of a valid call; nothing was sent.
 fn wrong(tool: &Arc<ListedTool>, mistakes: impl Iterator<Item = String>) -> Failure {
-    let message = format!("the arguments of `{}` are not what it takes", tool.name);
+    let message = format!("invalid arguments for `{}`", tool.name);
     Failure::plain(FailureKind::Usage, message)
         .with_causes(mistakes)
         .with_hint(format!("such as `{}`", example::example_call(tool)))

@@ -58,11 +58,11 @@ fn print(hop: &SignInCheck, printer: &Printer) {
 fn verdict(name: &str, hops: &[SignInCheck], printer: &Printer) -> Result<(), Failure> {
     let first = |finding| hops.iter().find(|hop| hop.finding == finding);
     if let Some(hop) = first(SignInFinding::Broken) {
-        let message = format!("signing in to `{name}` ends at {}", hop.step);
+        let message = format!("signing in to `{name}` fails at {}", hop.step);
         return Err(Failure::plain(FailureKind::Failed, message).with_causes([hop.means.clone()]));
     }
     if let Some(hop) = first(SignInFinding::SignIn) {
-        let message = format!("somebody has to sign in to `{name}`");
+        let message = format!("sign-in needed for `{name}`");
         let failure = Failure::plain(FailureKind::NeedsAuthentication, message);
         return Err(failure.with_causes([hop.means.clone()]).with_hint(hint::sign_in(name)));
     }

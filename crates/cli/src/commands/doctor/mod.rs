@@ -3,18 +3,19 @@
 //! Used by `commands::run`. It changes nothing; rows are made by `commands::list`.
 
 mod auth;
+mod extensions;
 
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use serde::Serialize;
 use serde_json::json;
-use switchboard_config::{DesiredServer, ProblemSeverity, command_line};
+use switchboard_config::{DesiredServer, ProblemSeverity, StartPolicy, command_line};
 use switchboard_core::WorkspaceSnapshot;
 use switchboard_core::engine::{ListsArrival, ServerSnapshot};
 
 use super::list::{ServerRow, TableWidths, is_told, is_unasked, status};
-use super::tools;
+use super::{setup, tools};
 use crate::args::{self, Doctor};
 use crate::command_engine::{self, CommandEngine, FallbackServer, WaitTarget};
 use crate::environment;
@@ -25,6 +26,9 @@ use crate::show;
 use crate::state_check::unwritable_state;
 use crate::surroundings::Caller;
 use crate::wait;
+
+/// How much of a warning the summary repeats.
+const MAX_SUMMARY_CHARS: usize = 74;
 
 /// One examined server; an element of `--json`.
 #[derive(Debug, Serialize)]
@@ -55,7 +59,7 @@ pub(super) async fn run(
     }
     command_engine::with_engine(
         caller,
-        printer.room(),
+        (printer.room(), StartPolicy::Eager),
         FallbackServer::Nothing,
         async |hub: &CommandEngine| examine(hub, caller, printer).await,
     )
@@ -63,7 +67,8 @@ pub(super) async fn run(
 }
 
 async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    wait::wait_with_text(printer, "checking every server", hub.check_servers()).await?;
+    let checking = hub.check_servers(StartPolicy::Eager);
+    wait::wait_with_text(printer, "checking every server", checking).await?;
     let snapshot = hub.wait_until_settled(WaitTarget::All, printer).await;
     let asking = check_answers(hub, &snapshot);
     let snapshot = wait::wait_with_text(printer, "asking every server", asking).await?;
@@ -77,26 +82,38 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
     notices.retain(|notice| !told.contains(&notice.message));
     notices.extend(snapshot.servers.iter().filter_map(unlisted_notice));
     notices.extend(hub.desired.skipped_folders.iter().map(Notice::from));
-    notices.extend(environment::cut_proxies(&caller.variables));
+    notices.extend(environment::missing_variables(&caller.variables, &hub.desired));
     notices.extend(unwritable_state(caller));
+    notices.extend(setup::doubled_notices(caller));
     let wrong = notices.iter().filter(|notice| notice.severity >= ProblemSeverity::Warning).count();
     if printer.is_json() {
         printer.json(&json!({
             "servers": servers, "problems": notices, "wrong": failing + wrong,
+            "extensions": snapshot.extensions,
             "stateDir": caller.surroundings.state_dir, "configDir": caller.surroundings.config_dir,
         }))?;
     } else {
         print(&servers, hub, caller, printer);
+        extensions::print(&snapshot.extensions, printer);
         printer.notices(&notices);
     }
-    match failing + wrong {
-        0 => {
-            printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong"));
-            Ok(())
-        }
-        1 => Err(Failure::plain(FailureKind::Failed, "one thing is wrong")),
-        many => Err(Failure::plain(FailureKind::Failed, format!("{many} things are wrong"))),
+    // What is wrong comes last.
+    printer.print_held();
+    if failing + wrong == 0 {
+        printer.done(format_args!("\n{GREEN}✔{GREEN:#} Nothing is wrong."));
+        return Ok(());
     }
+    let failing = servers.iter().filter(|server| server.row.is_failing());
+    let mut named: Vec<_> = failing.map(|server| server.row.summary()).collect();
+    let is_wrong = |notice: &&Notice| notice.severity >= ProblemSeverity::Warning;
+    let wrong = notices.iter().filter(is_wrong);
+    named.extend(wrong.map(|notice| show::shorten(&notice.message, MAX_SUMMARY_CHARS)));
+    let things = if named.len() == 1 {
+        "1 thing is".to_owned()
+    } else {
+        format!("{} things are", named.len())
+    };
+    Err(Failure::plain(FailureKind::Failed, format!("{things} wrong")).with_items(named))
 }
 
 /// A notice about a connected server that has not sent its lists.
@@ -105,7 +122,7 @@ fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
     if !is_late || !view.is_usable() {
         return None;
     }
-    let message = format!("`{}` is connected and does not answer what it offers", view.name);
+    let message = format!("`{}` is connected and has not sent its lists", view.name);
     let hint = format!("`{}` shows what it writes", command_line("logs", [&*view.name]));
     Some(Notice::warning(message).with_hint(hint).with_server(&view.name))
 }
@@ -159,7 +176,7 @@ fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, print
     row("settings", &caller.surroundings.config_dir);
     row("state", &caller.surroundings.state_dir);
     printer.line("");
-    let table = TableWidths::of(&hub.desired);
+    let table = TableWidths::of(&hub.desired).with_places();
     for server in servers {
         server.row.print(&table, printer);
         for line in server.details(printer) {
@@ -167,7 +184,7 @@ fn print(servers: &[ExaminedServer], hub: &CommandEngine, caller: &Caller, print
         }
     }
     if servers.is_empty() {
-        printer.line("no servers are configured");
+        printer.line("No servers are configured.");
     }
 }
 

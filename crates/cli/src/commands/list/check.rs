@@ -88,6 +88,8 @@ pub(crate) fn status(hub: &CommandEngine, view: &ServerSnapshot) -> Option<Check
             ConnectedInfo::of(view).map(|connection| CheckStatus::Silent { connection, since })
         }
         (Found::Connected, None) => ConnectedInfo::of(view).map(CheckStatus::Connected),
+        (Found::Idle { lists_read_at }, _) => ConnectedInfo::of(view)
+            .map(|connection| CheckStatus::Idle { connection, lists_read_at: *lists_read_at }),
         (Found::Failed { last_tried, .. }, _) => {
             let failure = command_engine::connect_failure(&message, view, &hub.desired)?;
             Some(CheckStatus::Failed { failure, last_tried: Some(*last_tried) })
@@ -101,7 +103,8 @@ pub(crate) fn status(hub: &CommandEngine, view: &ServerSnapshot) -> Option<Check
 
 /// Whether a server is connected and was not asked yet whether it answers.
 pub(crate) fn is_unasked(view: &ServerSnapshot) -> bool {
-    view.is_usable() && view.answer_took.is_none() && view.silent_since.is_none()
+    let is_idle = matches!(view.status, Found::Idle { .. });
+    view.is_usable() && !is_idle && view.answer_took.is_none() && view.silent_since.is_none()
 }
 
 // === impl AnswerChecks ===

@@ -7,7 +7,7 @@ mod progress;
 mod row;
 
 use serde_json::json;
-use switchboard_config::{ConfigProblem, Desired};
+use switchboard_config::{ConfigProblem, Desired, ProblemSeverity, StartPolicy};
 
 use super::{own_problem, problems};
 use crate::args::List;
@@ -22,15 +22,20 @@ pub(super) use row::{ConnectedInfo, ServerRow, TableWidths};
 pub(super) async fn run(list: &List, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     if list.no_check {
         let (desired, _) = caller.desired();
-        let rows = rows(&desired, printer, |_| false);
+        let rows = rows(&desired);
+        let mut table = RowPrinter::new(&desired, printer);
+        for row in &rows {
+            table.print(row);
+        }
         return finish(list, &rows, &desired, caller, printer);
     }
+    let start = if list.check { StartPolicy::Eager } else { StartPolicy::Lazy };
     command_engine::with_engine(
         caller,
-        ResultLimit::Screen,
+        (ResultLimit::Screen, start),
         FallbackServer::Nothing,
         async |hub: &CommandEngine| {
-            hub.check_servers().await?;
+            hub.check_servers(start).await?;
             let rows = check_servers(hub, printer).await?;
             finish(list, &rows, &hub.desired, caller, printer)
         },
@@ -47,6 +52,7 @@ fn finish(
     printer: &Printer,
 ) -> Result<(), Failure> {
     if printer.is_json() {
+        printer.notices(&problems(desired));
         printer.json(&list_json(rows, desired, &caller.notices))?;
     } else {
         print_notices(rows, desired, caller, printer);
@@ -60,43 +66,46 @@ fn finish(
     Ok(())
 }
 
-/// A row for each server; prints all but those `left` for later.
-fn rows(desired: &Desired, printer: &Printer, left: impl Fn(&ServerRow) -> bool) -> Vec<ServerRow> {
-    let table = TableWidths::of(desired);
-    let rows: Vec<_> =
-        desired.servers.iter().map(|server| ServerRow::new(server, desired)).collect();
-    if !printer.is_json() {
-        rows.iter().filter(|row| !left(row)).for_each(|row| row.print(&table, printer));
-    }
-    rows
+/// Prints the rows in the order of the configuration, each once.
+struct RowPrinter<'a> {
+    table: TableWidths,
+    printer: &'a Printer,
+    printed: usize,
 }
 
-/// Prints each server as soon as its state is known.
+/// A row for each server.
+fn rows(desired: &Desired) -> Vec<ServerRow> {
+    desired.servers.iter().map(|server| ServerRow::new(server, desired)).collect()
+}
+
+/// Prints each server as soon as its state and those of all servers before it are known.
 async fn check_servers(hub: &CommandEngine, printer: &Printer) -> Result<Vec<ServerRow>, Failure> {
-    let table = TableWidths::of(&hub.desired);
-    let mut rows = rows(&hub.desired, printer, ServerRow::is_ready);
+    let mut table = RowPrinter::new(&hub.desired, printer);
+    let mut rows = rows(&hub.desired);
+    table.print_known(&rows);
     check::all(hub, printer, |index, status, view, problems| {
         rows[index].set_status(status);
         if let Some(view) = view {
             rows[index].set_connections(view);
         }
         rows[index].set_plugin_problems(problems);
-        if !printer.is_json() {
-            rows[index].print(&table, printer);
-        }
+        table.print_known(&rows);
     })
     .await?;
+    table.print_rest(&rows);
     Ok(rows)
 }
 
 /// Prints the notices below the table.
 fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer: &Printer) {
+    let mut errors = desired.problems.iter().map(|problem| problem.severity);
+    let is_broken = errors.any(|severity| severity == ProblemSeverity::Error);
     if rows.is_empty() && desired.exclusive {
-        printer.done("the administrator of this machine says which servers there are: none");
-    } else if rows.is_empty() {
-        printer.done("no servers are configured");
+        printer.done("The administrator of this machine allows no servers.");
+    } else if rows.is_empty() && !is_broken {
+        printer.done("No servers are configured.");
         printer.notices(&[Notice::note(
-            "a server is added with `switchboard add NAME COMMAND`, or `add NAME URL`",
+            "add a server with `switchboard add NAME COMMAND` or `switchboard add NAME URL`",
         )]);
     }
     if printer.is_verbose() {
@@ -136,10 +145,39 @@ fn others_waiting(desired: &Desired) -> Option<Notice> {
     (count > 0).then(|| {
         let noun = if count == 1 { "thing" } else { "things" };
         Notice::note(format!(
-            "{count} other {noun} of this project await approval and do not count"
+            "{count} other {noun} of this project await approval and have no effect yet"
         ))
         .with_hint("`switchboard approve` shows them")
     })
+}
+
+// === impl RowPrinter ===
+
+impl<'a> RowPrinter<'a> {
+    fn new(desired: &Desired, printer: &'a Printer) -> Self {
+        Self { table: TableWidths::of(desired), printer, printed: 0 }
+    }
+
+    /// Prints the rows up to the first one whose state is not known yet.
+    fn print_known(&mut self, rows: &[ServerRow]) {
+        while let Some(row) = rows.get(self.printed).filter(|row| !row.is_ready()) {
+            self.print(row);
+        }
+    }
+
+    /// Prints the rows that are left, also those of servers that were not waited for to the end.
+    fn print_rest(&mut self, rows: &[ServerRow]) {
+        for row in &rows[self.printed..] {
+            self.print(row);
+        }
+    }
+
+    fn print(&mut self, row: &ServerRow) {
+        self.printed += 1;
+        if !self.printer.is_json() {
+            row.print(&self.table, self.printer);
+        }
+    }
 }
 
 /// The output of `--json`.

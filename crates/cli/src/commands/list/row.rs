@@ -25,15 +25,33 @@ use crate::wait::millis;
 /// How many lines of a failing server's standard error are shown.
 const MAX_STDERR_LINES: usize = 8;
 
+/// The state of a server that is connected and does not answer; the longest state but one.
+const SILENT: &str = "does not answer";
+/// Longer names push the rest of their row to the right.
+const MAX_NAME_CHARS: usize = 30;
+/// The shortest cut of a command or URL.
+const MIN_TARGET_CHARS: usize = 10;
+/// The indentation of the lines below a row.
+const INDENT: usize = 4;
+
 /// The widths of the columns.
 pub(crate) struct TableWidths {
     name: usize,
     state: usize,
+    scope: usize,
+    total: usize,
+    /// Whether the file and line of each entry are shown.
+    has_places: bool,
 }
 
 /// The connection state of a server.
 pub(crate) enum CheckStatus {
     Connected(ConnectedInfo),
+    /// Not started: its lists are known, and the first call that needs it starts it.
+    Idle {
+        connection: ConnectedInfo,
+        lists_read_at: SystemTime,
+    },
     /// Connected, but the server does not answer.
     Silent {
         connection: ConnectedInfo,
@@ -81,6 +99,9 @@ pub(crate) struct ServerRow {
     /// When a failed server was last tried, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_tried_at: Option<u64>,
+    /// When the lists of an idle server were read, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lists_read_at: Option<u64>,
     /// Since when a connected server has not answered, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     silent_since: Option<u64>,
@@ -104,8 +125,32 @@ pub(crate) struct ServerRow {
 
 impl TableWidths {
     pub(crate) fn of(desired: &Desired) -> Self {
-        let widths = desired.servers.iter().map(|server| show::word(&server.name).chars().count());
-        Self { name: widths.max().unwrap_or(0).min(30), state: "needs authentication".len() }
+        let widest = |width: &dyn Fn(&DesiredServer) -> usize, limit: usize| {
+            desired.servers.iter().map(width).max().unwrap_or(0).min(limit)
+        };
+        let is_waiting = |server: &DesiredServer| {
+            matches!(server.state, ServerReadiness::AwaitingApproval { .. })
+        };
+        let longest_state =
+            if desired.servers.iter().any(is_waiting) { "awaiting approval" } else { SILENT };
+        Self {
+            name: widest(&|server| show::word(&server.name).chars().count(), MAX_NAME_CHARS),
+            state: longest_state.len(),
+            scope: widest(&|server| server.scope.to_string().len(), usize::MAX),
+            total: show::table_width(),
+            has_places: false,
+        }
+    }
+
+    /// With the file and line of each entry below its row.
+    pub(crate) fn with_places(self) -> Self {
+        Self { has_places: true, ..self }
+    }
+
+    /// The columns that are left for the command or URL.
+    fn target(&self, name: usize) -> usize {
+        let taken = 2 + name.max(self.name) + 2 + self.state + 2 + self.scope + 2;
+        self.total.saturating_sub(taken).max(MIN_TARGET_CHARS)
     }
 }
 
@@ -139,6 +184,7 @@ impl ServerRow {
             error: None,
             entry,
             last_tried_at: None,
+            lists_read_at: None,
             silent_since: None,
             answer_millis: None,
             connections: None,
@@ -178,6 +224,11 @@ impl ServerRow {
                 self.state = "connected";
                 self.connection = Some(connection);
             }
+            CheckStatus::Idle { connection, lists_read_at } => {
+                self.state = "idle";
+                self.connection = Some(connection);
+                self.lists_read_at = Some(unix_millis(lists_read_at));
+            }
             CheckStatus::Silent { connection, since } => {
                 self.state = "silent";
                 self.connection = Some(connection);
@@ -210,7 +261,10 @@ impl ServerRow {
 
     /// Whether the server should run.
     pub(super) fn is_enabled(&self) -> bool {
-        matches!(self.state, "ready" | "connected" | "silent" | "needs-auth" | "failed" | "invalid")
+        matches!(
+            self.state,
+            "ready" | "connected" | "idle" | "silent" | "needs-auth" | "failed" | "invalid"
+        )
     }
 
     /// Whether the server should run and is not connected.
@@ -222,8 +276,9 @@ impl ServerRow {
         match self.state {
             "connected" if !self.problems.is_empty() => (YELLOW, "!", "connected"),
             "connected" => (GREEN, "✔", "connected"),
-            "silent" => (YELLOW, "!", "does not answer"),
-            "needs-auth" => (YELLOW, "!", "needs authentication"),
+            "idle" => (GREEN, "✔", "idle"),
+            "silent" => (YELLOW, "!", SILENT),
+            "needs-auth" => (YELLOW, "!", "sign-in needed"),
             "failed" => (RED, "✘", "failed"),
             "invalid" => (RED, "✘", "invalid"),
             "awaiting-approval" => (YELLOW, "⏸", "awaiting approval"),
@@ -234,26 +289,48 @@ impl ServerRow {
         }
     }
 
+    /// The state in words: `tracker: sign-in needed`.
+    pub(crate) fn summary(&self) -> String {
+        format!("{}: {}", show::word(&self.name), self.words().2)
+    }
+
+    /// Prints name, state, scope, and the command or URL as far as it fits; below it what is wrong. With `--verbose`
+    /// the whole command and its file come first.
     pub(crate) fn print(&self, table: &TableWidths, printer: &Printer) {
         let (style, symbol, words) = self.words();
         let name = show::word(&self.name);
-        let place = format!("{} {}", self.scope, printer.places.location(&self.at));
         printer.line(format_args!(
-            "{style}{symbol}{style:#} {BOLD}{name:name_width$}{BOLD:#}  {words:state_width$}  {}  {DIM}({place}){DIM:#}",
-            show::short_target(&self.entry),
+            "{style}{symbol}{style:#} {BOLD}{name:name_width$}{BOLD:#}  {words:state_width$}  {DIM}{:scope_width$}{DIM:#}  {}",
+            self.scope.to_string(),
+            show::distinctive_target(&self.entry, table.target(name.chars().count())),
             name_width = table.name,
             state_width = table.state,
+            scope_width = table.scope,
         ));
-        for line in self.details(printer) {
+        let wrap = |line: &String| show::wrap_to_terminal(line, INDENT);
+        for line in self.details(table, printer).iter().flat_map(wrap) {
             printer.line(format_args!("    {line}"));
         }
-        if let Some(hint) = &self.hint {
-            printer.line(format_args!("    {CYAN}hint{CYAN:#}: {}", sanitize::sanitize_line(hint)));
+        let Some(hint) = &self.hint else { return };
+        let hint = format!("hint: {}", sanitize::sanitize_line(hint));
+        for (number, line) in wrap(&hint).iter().enumerate() {
+            match line.strip_prefix("hint") {
+                Some(rest) if number == 0 => {
+                    printer.line(format_args!("    {CYAN}hint{CYAN:#}{rest}"));
+                }
+                _ => printer.line(format_args!("    {line}")),
+            }
         }
     }
 
-    fn details(&self, printer: &Printer) -> Vec<String> {
+    fn details(&self, table: &TableWidths, printer: &Printer) -> Vec<String> {
         let mut lines = Vec::new();
+        if printer.is_verbose() {
+            lines.push(show::target(&self.entry));
+        }
+        if printer.is_verbose() || table.has_places {
+            lines.push(format!("--> {}", printer.places.location(&self.at)));
+        }
         if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
             let parts = std::iter::once(connection.to_string()).chain(self.answer_time());
             lines.push(parts.collect::<Vec<_>>().join(", "));
@@ -267,6 +344,7 @@ impl ServerRow {
         let by = self.by.as_ref().filter(|by| **by != self.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
         lines.extend(self.changes.iter().flatten().map(changed::line));
+        lines.extend(self.idle_line());
         lines.extend(self.trouble_line());
         lines.extend(self.problems.iter().map(|problem| show::shorten(problem, 400)));
         for cause in &self.causes {
@@ -279,6 +357,13 @@ impl ServerRow {
         }
         lines.extend(self.last_tried_at.map(|millis| format!("last tried {}", show::ago(millis))));
         lines
+    }
+
+    /// When the lists of an idle server were read.
+    pub(crate) fn idle_line(&self) -> Option<String> {
+        let millis = self.lists_read_at?;
+        let (moment, ago) = (show::moment(millis / 1000), show::ago(millis));
+        Some(format!("tools known from {moment} ({ago}); the first call starts it"))
     }
 
     /// Since when the server does not answer, and how many connections are affected.

@@ -161,7 +161,8 @@ async fn serve_faces(
 ) -> Result<(), Failure> {
     let mut ending = EndSignals::listen();
     let address = listener.local_addr();
-    let address = address.map_err(|error| Failure::new("cannot tell where it listens", error))?;
+    let address = address
+        .map_err(|error| Failure::new("cannot read the address that it listens on", error))?;
     printer.notices(tls_notice(&access, address).as_slice());
     let url = access.url(address);
     let url = if asked.httpstream { url } else { format!("{}/sse", url.trim_end_matches("/mcp")) };

@@ -11,7 +11,7 @@ use serde_json::json;
 use switchboard_config::Desired;
 use switchboard_core::engine::QueueAccess;
 use switchboard_hub::admin::{AdminApi, LoopbackError};
-use switchboard_hub::socket::{HubLifetime, SocketError};
+use switchboard_hub::socket::{self, HubLifetime, SocketError};
 use switchboard_hub::{
     AccessSetup, BoundAddress, FacesOptions, HubError, LocalHub, ServedWorkspace, WorkspaceFaces,
     WorkspaceInputs, start_engine,
@@ -36,6 +36,13 @@ mod through_hub;
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the takeover is tried.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What a person reads after the first and after the second signal.
+const SHUTTING_DOWN: &str =
+    "\nShutting down; waiting for running calls. Press Ctrl-C again to stop now.";
+const STOPPED_NOW: &str = "Stopped now; calls that were running have been cancelled.";
+/// How long a hub that ends is waited for: it may be finishing calls.
+const ENDING_HUB_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why serving ended.
 enum ServeEnd {
@@ -117,10 +124,13 @@ async fn serve_once(
     if let Some(hub) = command_engine::find_running(caller, printer).await {
         return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending).await;
     }
+    wait_for_ending_hub(caller, printer).await;
     let bound = BoundAddress::bind(serve.listen).await?;
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let lifetime = HubLifetime::UntilStopped;
-    let hub = match LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime).await {
+    let limits = &desired.settings.limits;
+    let opening = Box::pin(LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime));
+    let hub = match bound.probed_while(&access, limits, opening).await? {
         Ok(hub) => hub,
         Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
             // Another process was faster.
@@ -134,12 +144,25 @@ async fn serve_once(
         Err(error) => return Err(error.into()),
     };
     let (workspaces, stop, admin) = (hub.workspaces(), hub.stop_token(), hub.admin().clone());
+    let cut = CancellationToken::new();
     let faces = async {
-        let done = match workspaces.open_own(&program, desired, &serve.view).await {
+        let opening = Box::pin(workspaces.open_own(&program, desired, &serve.view));
+        let opened = bound.probed_while(&access, limits, opening).await;
+        let done = match opened.and_then(std::convert::identity) {
             Ok(workspace) => {
                 let served = ServedAddress { bound, workspace, admin: Some(&admin) };
-                serve_faces(serve, &access, caller, printer, served, &stop, announcement, ending)
-                    .await
+                serve_faces(
+                    serve,
+                    &access,
+                    caller,
+                    printer,
+                    served,
+                    &stop,
+                    announcement,
+                    ending,
+                    &cut,
+                )
+                .await
             }
             Err(error) => Err(error.into()),
         };
@@ -147,13 +170,24 @@ async fn serve_once(
         stop.cancel();
         done
     };
-    let (ended, done) = tokio::join!(hub.run(), faces);
+    let whole = async { tokio::join!(hub.run(), faces) };
+    // A second signal: what runs is dropped where it is, and the guard ends the processes of servers.
+    let Some((ended, done)) = cut.run_until_cancelled(Box::pin(whole)).await else {
+        return Ok(ServeEnd::Wanted);
+    };
     done?;
     match ended {
         // A notice at the start said that there is no console.
         Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Waits for a hub that is about to end, which still holds its lock, its servers and perhaps the address.
+async fn wait_for_ending_hub(caller: &Caller, printer: &Printer) {
+    let Ok(paths) = hub_paths(caller) else { return };
+    let waiting = socket::wait_for_ending_hub(&paths, ENDING_HUB_TIMEOUT);
+    wait::wait_with_text(printer, "another hub is ending", waiting).await;
 }
 
 /// Serves a workspace with an engine of this command, which no other client shares.
@@ -169,15 +203,20 @@ async fn serve_alone(
     let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
     let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
-    let done = match ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs).await {
+    let opening = Box::pin(ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs));
+    let limits = &caller.first_desired.settings.limits;
+    let opened = bound.probed_while(&access, limits, opening).await;
+    let done = match opened.and_then(std::convert::identity) {
         Err(error) => Err(error.into()),
         Ok(workspace) => {
             let workspace = Arc::new(workspace);
             let stop = CancellationToken::new();
             let served = ServedAddress { bound, workspace: workspace.clone(), admin: None };
             let mut due = Announcement::Due;
+            let cut = CancellationToken::new();
             let done =
-                serve_faces(serve, &access, caller, printer, served, &stop, &mut due, ending).await;
+                serve_faces(serve, &access, caller, printer, served, &stop, &mut due, ending, &cut)
+                    .await;
             if let Some(workspace) = Arc::into_inner(workspace) {
                 workspace.close().await;
             }
@@ -217,11 +256,13 @@ async fn serve_faces(
     stop: &CancellationToken,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
+    cut: &CancellationToken,
 ) -> Result<(), Failure> {
     let address = bound.address();
     let snapshot = workspace.snapshot();
     let state_dir = &caller.surroundings.state_dir;
-    let faces = WorkspaceFaces::new(bound, workspace, access, admin, state_dir).await;
+    let faces = WorkspaceFaces::new(bound, workspace, access, admin, &serve.apps, state_dir).await;
+    let faces = faces.with_probes_while_draining();
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(command_engine::not_numbers(&snapshot.desired, caller));
@@ -240,12 +281,18 @@ async fn serve_faces(
     let served = tokio::select! {
         served = &mut serving => served,
         () = ending.wait_for_end() => {
-            printer.done("\nEnding; answers under way are waited for.");
+            printer.done(SHUTTING_DOWN);
+            if let Some(admin) = admin {
+                admin.announce_end();
+            }
             shutdown.cancel();
             tokio::select! {
                 served = serving => served,
-                // A second signal ends at once.
-                () = ending.wait_for_end() => Ok(()),
+                () = ending.wait_for_end() => {
+                    printer.done(STOPPED_NOW);
+                    cut.cancel();
+                    Ok(())
+                }
             }
         }
     };
@@ -281,8 +328,8 @@ fn ready(
     let entry = json!({ "mcpServers": { "switchboard": access.entry(&url) } });
     printer.done(format_args!("  {entry}\n"));
     if let Some(console) = console {
-        printer.done(format_args!("Look after it at {BOLD}{console}{BOLD:#}"));
-        printer.done("(which lets one page in; `switchboard status` shows another)\n");
+        printer.done(format_args!("Console: {BOLD}{console}{BOLD:#}"));
+        printer.done("(one-time link, 15 minutes; `switchboard console` opens a new one)\n");
     }
     printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     Ok(())

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let ReadyFaces { address, facts } = first.read().map_err(failed)?;
     let mut notices = caller.notices.clone();
     notices.push(Notice::note(format!(
-        "the hub that runs (process {}) serves, with the servers it holds",
+        "the running hub (process {}) serves, with its servers",
         hub.hub_info().hub
     )));
     notices.extend(tls_notice(access, address));
@@ -57,7 +57,7 @@ pub(super) async fn run(
             None => Ok(ServeEnd::HubGone { address }),
         },
         () = ending.wait_for_end() => {
-            printer.done("\nEnding; answers under way are waited for.");
+            printer.done("\nStopped. The hub goes on for its other clients.");
             Ok(ServeEnd::Wanted)
         }
     }

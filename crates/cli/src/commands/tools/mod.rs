@@ -75,15 +75,17 @@ async fn show(
         return Err(failure);
     }
     let listed = list_tools(tools, server, &snapshot);
+    let for_apps = list_app_tools(server, &snapshot);
     let notices = notices(server, hub, caller, &snapshot);
     let servers: Vec<_> = server_views(server, &snapshot).collect();
     if printer.is_json() {
         let tools: Vec<_> = listed.iter().map(|tool| ToolOutput::of(tool)).collect();
         let servers: Vec<_> = servers.iter().map(|view| summary(view)).collect();
         let cost: usize = listed.iter().map(|tool| tool.tool.cost).sum();
-        return printer.json(
-            &json!({ "tools": tools, "servers": servers, "cost": cost, "problems": notices }),
-        );
+        printer.notices(&notices);
+        return printer.json(&json!({
+            "tools": tools, "servers": servers, "cost": cost, "appTools": for_apps, "problems": notices,
+        }));
     }
     table(&listed, printer);
     if tools.search.is_none() {
@@ -91,6 +93,12 @@ async fn show(
     }
     if listed.is_empty() {
         printer.done("no tools");
+    }
+    if let [first, ..] = for_apps[..] {
+        let count = show::count(for_apps.len(), "tool");
+        printer.done(format_args!(
+            "Not listed: {count} for apps only, not for models. `switchboard tools {first}` shows one."
+        ));
     }
     printer.notices(&notices);
     Ok(())
@@ -104,13 +112,23 @@ fn list_tools<'s>(
     let catalog = &snapshot.catalog;
     let is_meant = |tool: &&Arc<ListedTool>| server.is_none_or(|server| tool.server() == server);
     match &tools.search {
-        None => catalog.tools().iter().filter(is_meant).map(Arc::as_ref).collect(),
+        None => {
+            let listed = catalog.tools().iter().filter(|tool| tool.is_for_models());
+            listed.filter(is_meant).map(Arc::as_ref).collect()
+        }
         Some(query) => {
             let hits = catalog.search(query, usize::MAX);
             let found = hits.iter().filter_map(|hit| catalog.tool_or_builtin(&hit.name));
             found.filter(is_meant).map(Arc::as_ref).take(MAX_SEARCH_HITS).collect()
         }
     }
+}
+
+/// The full names of the tools that servers offer to apps only.
+fn list_app_tools<'s>(server: Option<&str>, snapshot: &'s WorkspaceSnapshot) -> Vec<&'s str> {
+    let tools = snapshot.catalog.tools().iter().filter(|tool| !tool.is_for_models());
+    let meant = tools.filter(|tool| server.is_none_or(|server| tool.server() == server));
+    meant.map(|tool| tool.name.as_str()).collect()
 }
 
 fn server_views<'s>(
@@ -222,7 +240,7 @@ fn costs(tools: usize, cost: usize) -> String {
 pub(super) fn state(view: &ServerSnapshot) -> &'static str {
     match view.status {
         ServerStatus::Pending => "not connected",
-        ServerStatus::NeedsAuth { .. } => "needs authentication",
+        ServerStatus::NeedsAuth { .. } => "sign-in needed",
         ServerStatus::AwaitingApproval => "awaiting approval",
         _ => view.status.word(),
     }

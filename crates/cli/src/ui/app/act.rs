@@ -3,10 +3,10 @@
 //! Used by `input::keys`, by the bar at the bottom and by the mouse, so that all three agree. `perform` carries actions
 //! out.
 
-use super::form::Purpose;
+use super::form::{Form, Purpose};
 use super::hub_model::LinkState;
 use super::list::Move;
-use super::problems::{ProblemRow, troubles};
+use super::problems::ProblemRow;
 use super::window::{WindowKind, Writing};
 use super::{Model, View};
 use crate::ask::page;
@@ -24,12 +24,24 @@ pub(crate) enum Act {
     Go(Move),
     /// Opens the selected row.
     Open,
-    /// Closes the window, or ends the search.
+    /// Closes the window; else takes away marks, or ends search, order and filter.
     Close,
     Find,
+    /// Sorts the list by the next order.
+    Sort,
+    /// Shows only rows of the next state.
+    Filter,
+    /// Marks the row for actions on several, or takes its mark away.
+    Mark,
+    /// Copies the row, the marked rows or the window to the clipboard.
+    Copy,
+    /// Shows the row or the window as JSON.
+    Json,
     /// Opens the command line with this text.
     Command(&'static str),
     Server(ServerAct, String),
+    /// An action on all marked servers in whose state it is possible.
+    Marked(ServerAct),
     Add,
     Decide(ReviewVerdict),
     /// Answers a question.
@@ -97,52 +109,82 @@ const fn choice(key: &'static str, label: &'static str, act: Act) -> Choice {
     Choice { key, label, act }
 }
 
-/// The actions available now, most specific first.
-pub(crate) fn choices(model: &Model) -> Vec<Choice> {
-    let mut choices = match model.windows.last() {
-        Some(window) => in_window(model, &window.kind),
-        None => in_view(model),
-    };
-    if matches!(model.known.link, LinkState::Lost { .. }) && model.windows.is_empty() {
-        choices.insert(0, choice("S", "start a hub", Act::StartHub));
+/// The actions available now: first those on the row or window, then those on the list.
+pub(crate) fn choice_groups(model: &Model) -> [Vec<Choice>; 2] {
+    match model.windows.last() {
+        Some(window) => [in_window(model, &window.kind), Vec::new()],
+        None => {
+            let mut on_row = on_row(model);
+            if matches!(model.known.link, LinkState::Lost { .. }) {
+                on_row.insert(0, choice("S", "start a hub", Act::StartHub));
+            }
+            [on_row, on_list(model)]
+        }
     }
-    choices
 }
 
-fn in_view(model: &Model) -> Vec<Choice> {
+/// The actions available now.
+pub(crate) fn choices(model: &Model) -> Vec<Choice> {
+    choice_groups(model).into_iter().flatten().collect()
+}
+
+fn on_row(model: &Model) -> Vec<Choice> {
     let mut choices = Vec::new();
     match model.view {
+        View::Servers if !model.list().marked.is_empty() => {
+            if !matches!(model.known.link, LinkState::Open) {
+                return choices;
+            }
+            choices.extend([
+                choice("e", "enable", Act::Marked(ServerAct::Enable)),
+                choice("d", "disable", Act::Marked(ServerAct::Disable)),
+                choice("r", "reconnect", Act::Marked(ServerAct::Reconnect)),
+            ]);
+        }
         View::Servers => {
-            choices.extend(
-                model.chosen_server().map(|name| of_server(model, name)).into_iter().flatten(),
-            );
+            let of_chosen = model.chosen_server().map(|name| of_server(model, name));
+            choices.extend(of_chosen.into_iter().flatten());
             choices.push(choice("n", "new", Act::Add));
         }
         View::Tools => choices.push(choice("Enter", "call", Act::Open)),
         View::Prompts => choices.push(choice("Enter", "fill in", Act::Open)),
         View::Resources => choices.push(choice("Enter", "read", Act::Open)),
-        View::Queue => choices.push(match model.chosen_answer() {
-            Some(answer) => choice("x", "forget the answer", Act::Forget(answer.id.clone())),
-            None => choice("Enter", "answer", Act::Open),
+        View::Queue => choices.extend(match model.chosen_answer() {
+            Some(answer) => Some(choice("x", "forget the answer", Act::Forget(answer.id.clone()))),
+            None if model.known.questions.is_empty() => None,
+            None => Some(choice("Enter", "answer", Act::Open)),
         }),
-        View::Activity => {
-            choices
-                .extend([choice("Enter", "open", Act::Open), choice("r", "repeat", Act::Repeat)]);
-        }
+        View::Activity => choices
+            .extend([choice("Enter", "details", Act::Open), choice("r", "run again", Act::Repeat)]),
         View::Problems => choices.extend(of_trouble(model)),
     }
-    let everywhere = [
-        choice("?", "help", Act::Help),
-        choice("f", "find", Act::Find),
+    choices
+}
+
+fn on_list(model: &Model) -> Vec<Choice> {
+    let mut choices = vec![choice("/", "find", Act::Find)];
+    if model.view.orders().len() > 1 {
+        choices.push(choice("s", "sort", Act::Sort));
+    }
+    if matches!(model.view, View::Servers | View::Activity) {
+        choices.push(choice("f", "filter", Act::Filter));
+    }
+    if model.view.can_mark() {
+        choices.push(choice("Space", "mark", Act::Mark));
+    }
+    choices.extend([
+        choice("y", "copy", Act::Copy),
+        choice("J", "JSON", Act::Json),
         choice(":", "command", Act::Command("")),
+        choice("?", "help", Act::Help),
         choice("q", "quit", Act::Quit),
-    ];
-    choices.into_iter().chain(everywhere).collect()
+    ]);
+    choices
 }
 
 /// The actions for the selected problem.
 fn of_trouble(model: &Model) -> Vec<Choice> {
-    let troubles = troubles(&model.known);
+    let troubles = model.troubles();
     let chosen = model.list().chosen(troubles.len());
     match troubles.get(chosen) {
         Some(ProblemRow::Server(server)) => of_server(model, &server.name),
@@ -151,33 +193,49 @@ fn of_trouble(model: &Model) -> Vec<Choice> {
             vec![choice("a", "review", act)]
         }
         Some(ProblemRow::Problem(problem)) if problem.server.is_some() => {
-            vec![choice("Enter", "open", Act::Open)]
+            vec![choice("Enter", "details", Act::Open)]
         }
         _ => Vec::new(),
     }
 }
 
-/// The actions on a server in its current state.
+/// Whether an action is possible in a server's state.
+pub(super) fn is_possible(act: ServerAct, state: &str) -> bool {
+    match act {
+        ServerAct::Enable => state == "disabled",
+        ServerAct::Disable => state != "disabled",
+        ServerAct::Reconnect | ServerAct::Log => {
+            matches!(state, "connected" | "idle" | "failed" | "pending" | "needs-auth")
+        }
+        ServerAct::SignIn => state == "needs-auth",
+        ServerAct::SignOut => matches!(state, "connected" | "idle"),
+        ServerAct::Review | ServerAct::Tools | ServerAct::Edit | ServerAct::Remove => true,
+    }
+}
+
+/// The actions on a server in its current state; none without a hub.
 fn of_server(model: &Model, name: &str) -> Vec<Choice> {
     let Some(server) = model.known.server(name) else { return Vec::new() };
-    let state = server.state.as_str();
+    if !matches!(model.known.link, LinkState::Open) {
+        return Vec::new();
+    }
     let is_remote = matches!(server.transport.as_deref(), Some("http" | "sse"));
-    let runs = matches!(state, "connected" | "failed" | "pending" | "needs-auth");
     let waits = model.known.approvals.iter().any(|case| case.name == name);
     let all = [
         (waits, "a", "review", ServerAct::Review),
-        (state == "needs-auth", "i", "sign in", ServerAct::SignIn),
-        (state == "disabled", "e", "enable", ServerAct::Enable),
-        (runs, "r", "reconnect", ServerAct::Reconnect),
-        (state != "disabled", "d", "disable", ServerAct::Disable),
-        (runs, "l", "log", ServerAct::Log),
+        (true, "i", "sign in", ServerAct::SignIn),
+        (true, "e", "enable", ServerAct::Enable),
+        (true, "r", "reconnect", ServerAct::Reconnect),
+        (true, "d", "disable", ServerAct::Disable),
+        (true, "l", "log", ServerAct::Log),
         (server.tool_count > 0, "t", "tools", ServerAct::Tools),
         (true, "c", "change", ServerAct::Edit),
-        (is_remote && state == "connected", "o", "sign out", ServerAct::SignOut),
+        (is_remote, "o", "sign out", ServerAct::SignOut),
         (true, "x", "remove", ServerAct::Remove),
     ];
-    let there = all.into_iter().filter(|(is_there, ..)| *is_there);
-    there
+    let possible =
+        all.into_iter().filter(|(fits, _, _, act)| *fits && is_possible(*act, &server.state));
+    possible
         .map(|(_, key, label, act)| choice(key, label, Act::Server(act, name.to_owned())))
         .collect()
 }
@@ -189,34 +247,48 @@ fn in_window(model: &Model, kind: &WindowKind) -> Vec<Choice> {
             choice("a", "approve", Act::Decide(ReviewVerdict::Approve)),
             choice("r", "reject", Act::Decide(ReviewVerdict::Reject)),
         ],
-        WindowKind::Record(_) => vec![choice("r", "repeat", Act::Repeat)],
+        WindowKind::Record(_) => vec![choice("r", "run again", Act::Repeat)],
         WindowKind::Question { id } => of_question(model, id),
         WindowKind::SignIn { .. } => vec![choice("o", "open in the browser", Act::Visit)],
         WindowKind::Remove { .. } => vec![choice("y", "remove it", Act::RemoveIt)],
-        WindowKind::Form(form) => {
-            let is_underway = form.calling.as_ref().is_some_and(super::TrackedCall::is_underway);
-            let mut choices = vec![choice("^S", form.verb(), Act::Submit)];
-            if is_underway {
-                choices.push(choice("^X", "cancel the call", Act::CancelCall));
-            }
-            match form.purpose {
-                Purpose::Answer { .. } => choices.extend([
-                    choice("^D", "decline", Act::Say(AnswerChoice::Decline)),
-                    choice("^X", "cancel it", Act::Say(AnswerChoice::Cancel)),
-                ]),
-                Purpose::Sampling { .. } => {
-                    choices.push(choice("^D", "refuse", Act::Say(AnswerChoice::Refuse)));
-                }
-                _ => {}
-            }
-            choices
-        }
+        WindowKind::Form(form) => of_form(form),
         WindowKind::Entry(entry) if entry.writing == Writing::Allowed => {
             vec![choice("^S", "save", Act::Submit)]
         }
-        WindowKind::Help | WindowKind::Log { .. } | WindowKind::Entry(_) => Vec::new(),
+        WindowKind::Help
+        | WindowKind::Log { .. }
+        | WindowKind::Json { .. }
+        | WindowKind::Entry(_) => Vec::new(),
     };
+    if kind.can_copy() {
+        choices.push(choice("y", "copy", Act::Copy));
+    }
+    if kind.has_json() {
+        choices.push(choice("J", "JSON", Act::Json));
+    }
     choices.push(choice("Esc", "close", Act::Close));
+    choices
+}
+
+fn of_form(form: &Form) -> Vec<Choice> {
+    let is_running = form.calling.as_ref().is_some_and(super::TrackedCall::is_underway);
+    let mut choices = vec![choice("^S", form.verb(), Act::Submit)];
+    if is_running {
+        choices.push(choice("^X", "cancel the call", Act::CancelCall));
+    }
+    if form.outcome_json().is_some() {
+        choices.push(choice("^Y", "copy the result", Act::Copy));
+    }
+    match form.purpose {
+        Purpose::Answer { .. } => choices.extend([
+            choice("^D", "decline", Act::Say(AnswerChoice::Decline)),
+            choice("^X", "cancel", Act::Say(AnswerChoice::Cancel)),
+        ]),
+        Purpose::Sampling { .. } => {
+            choices.push(choice("^D", "refuse", Act::Say(AnswerChoice::Refuse)));
+        }
+        _ => {}
+    }
     choices
 }
 
@@ -225,12 +297,12 @@ fn of_question(model: &Model, id: &str) -> Vec<Choice> {
     let text = |pointer| asked.about.pointer(pointer).and_then(serde_json::Value::as_str);
     if text("/kind") == Some("permission") {
         return vec![
-            choice("o", "once", Act::Say(AnswerChoice::Once)),
-            choice("s", "session", Act::Say(AnswerChoice::Session)),
-            choice("p", "project", Act::Say(AnswerChoice::Project)),
-            choice("a", "always", Act::Say(AnswerChoice::Always)),
-            choice("d", "deny", Act::Say(AnswerChoice::Deny)),
-            choice("n", "never", Act::Say(AnswerChoice::Never)),
+            choice("o", "Allow once", Act::Say(AnswerChoice::Once)),
+            choice("s", "Allow for this session", Act::Say(AnswerChoice::Session)),
+            choice("p", "Always allow in this project", Act::Say(AnswerChoice::Project)),
+            choice("a", "Always allow", Act::Say(AnswerChoice::Always)),
+            choice("d", "Deny", Act::Say(AnswerChoice::Deny)),
+            choice("n", "Always deny", Act::Say(AnswerChoice::Never)),
         ];
     }
     let mut choices = Vec::new();

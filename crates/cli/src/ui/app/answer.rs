@@ -37,7 +37,7 @@ impl Model {
         let kind = match asked.text("/kind") {
             "elicitation" if asked.text("/params/mode") != "url" => {
                 let schema = asked.about.pointer("/params/requestedSchema");
-                let title = format!("{} asks", asked.server);
+                let title = format!("question from {}", asked.server);
                 let mut form = Form::new(title, Purpose::Answer { id }, &raw(schema));
                 asked.text("/params/message").clone_into(&mut form.text);
                 WindowKind::Form(Box::new(form))
@@ -70,7 +70,7 @@ impl Model {
             AnswerChoice::Decline => json!({ "action": "decline" }),
             AnswerChoice::Cancel => json!({ "action": "cancel" }),
             AnswerChoice::Refuse => {
-                json!({ "action": "refuse", "message": "nobody wants to answer" })
+                json!({ "action": "refuse", "message": "the person refused to answer" })
             }
         };
         let mut effects = self.reply(&id, body);
@@ -94,9 +94,9 @@ impl Model {
 fn sampling(asked: &WaitingQuestion) -> Form {
     let schema = json!({
         "required": ["text"],
-        "properties": { "text": { "type": "string", "title": "The answer" } },
+        "properties": { "text": { "type": "string", "title": "Answer" } },
     });
-    let title = format!("{} wants a model to answer", asked.server);
+    let title = format!("{} asks a model; you can answer", asked.server);
     let purpose = Purpose::Sampling { id: asked.id.clone() };
     let mut form = Form::new(title, purpose, &raw(Some(&schema)));
     let messages = asked.about.pointer("/params/messages").unwrap_or(&Value::Null);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::EngineProblem;
 use switchboard_core::remote::RemoteServer;
+use switchboard_core::traffic::TrafficReport;
 
 use super::hub_model::{
     ApprovalCase, Catalog, HubSummary, LinkState, PastCall, RequestFailure, WaitingQuestion,
@@ -27,6 +28,7 @@ pub(crate) enum Event {
     Answered {
         id: String,
     },
+    Traffic(Box<TrafficReport>),
     Calls(Vec<PastCall>),
     Called(Box<PastCall>),
     /// An update of a call of this UI.
@@ -76,6 +78,8 @@ pub(crate) enum Effect {
     Redraw,
     /// Raises a desktop notification.
     Notify(String),
+    /// Copies a text to the clipboard.
+    Copy(String),
     /// Opens a page in the browser.
     Open(String),
     Ask(Request),

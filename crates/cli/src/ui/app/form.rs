@@ -10,7 +10,7 @@ use switchboard_wire::json::{Raw, quote};
 
 use super::hub_model::{Item, ItemKind};
 use super::text_line::TextLine;
-use super::tracked_call::TrackedCall;
+use super::tracked_call::{CallState, TrackedCall};
 use crate::ask::field::{Field, FieldKind, FieldValue};
 use crate::ask::form::fields;
 
@@ -119,7 +119,7 @@ impl Form {
     pub(crate) fn reading(title: &str, server: &str, uri: &str, template: Option<String>) -> Self {
         let schema = Raw::from(serde_json::json!({
             "required": ["uri"],
-            "properties": { "uri": { "type": "string", "title": "Address" } },
+            "properties": { "uri": { "type": "string", "title": "URI" } },
         }));
         let purpose = Purpose::Resource { server: server.to_owned(), template };
         let mut form = Self::new(title, purpose, &schema);
@@ -140,7 +140,6 @@ impl Form {
             let text = value.get(&blank.field.key).map(text_of).unwrap_or_default();
             blank.given.fill(&text, &blank.field);
         }
-        self.focus = self.blanks.len();
     }
 
     /// The texts of all fields.
@@ -160,14 +159,24 @@ impl Form {
         }
     }
 
+    /// The result of the call that the form has made.
+    pub(crate) fn outcome_json(&self) -> Option<&Value> {
+        match &self.calling.as_ref()?.state {
+            CallState::Done { result, .. } => Some(result),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_on_button(&self) -> bool {
         self.focus >= self.blanks.len()
     }
 
+    /// Moves the focus through the fields and the button, and around.
     pub(crate) fn turn(&mut self, to: Turn) {
+        let stops = self.blanks.len() + 1;
         self.focus = match to {
-            Turn::Next => (self.focus + 1).min(self.blanks.len()),
-            Turn::Before => self.focus.saturating_sub(1),
+            Turn::Next => (self.focus + 1) % stops,
+            Turn::Before => (self.focus + stops - 1) % stops,
         };
         self.offered.clear();
     }
@@ -255,14 +264,14 @@ fn arguments(item: &Raw) -> Raw {
 fn facts(item: &Item) -> Vec<(String, String)> {
     let text = |key| item.raw.get(key).ok().flatten().and_then(|raw| raw.to_text());
     let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
-    facts.extend(item.cost.map(|cost| ("Costs", format!("{cost} tokens"))));
-    facts.extend(text("mimeType").map(|kind| ("Kind", kind)));
+    facts.extend(item.cost.map(|cost| ("Size", format!("{cost} tokens"))));
+    facts.extend(text("mimeType").map(|kind| ("MIME type", kind)));
     let annotations: Value = member(&item.raw, "annotations").decode().unwrap_or_default();
     let hints = annotations.as_object().into_iter().flatten();
     let hints = hints.filter(|(_, value)| **value == Value::Bool(true));
     let hints: Vec<_> = hints.map(|(key, _)| key.trim_end_matches("Hint")).collect();
     if !hints.is_empty() {
-        facts.push(("Says", hints.join(", ")));
+        facts.push(("Annotations", hints.join(", ")));
     }
     facts.into_iter().map(|(what, how)| (what.to_owned(), how)).collect()
 }

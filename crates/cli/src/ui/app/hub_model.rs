@@ -12,6 +12,7 @@ use switchboard_core::catalog::{RemoteCatalog, RemoteCatalogItem};
 use switchboard_core::permission::LastingAnswer;
 use switchboard_core::problem::EngineProblem;
 use switchboard_core::remote::RemoteServer;
+use switchboard_core::traffic::{ServerTraffic, TrafficReport};
 use switchboard_wire::json::Raw;
 
 /// The most past calls that are kept.
@@ -34,6 +35,8 @@ pub(crate) struct HubModel {
     pub(crate) answers: Vec<LastingAnswer>,
     /// Past calls, newest first.
     pub(crate) calls: Vec<PastCall>,
+    /// The counted calls of the last hour.
+    pub(crate) traffic: TrafficReport,
     /// The processes of the server in the open window.
     pub(crate) processes: Option<(String, Vec<Process>)>,
 }
@@ -103,6 +106,9 @@ pub(crate) struct ApprovalCase {
     pub(crate) content: Value,
     #[serde(default)]
     pub(crate) changes: Vec<Change>,
+    /// The secrets that the item gets once it is approved.
+    #[serde(default)]
+    pub(crate) secrets: Vec<String>,
     pub(crate) digest: String,
 }
 
@@ -194,6 +200,11 @@ impl HubModel {
         users
             .map(|client| if client.name.is_empty() { &*client.session } else { &*client.name })
             .collect()
+    }
+
+    /// The calls of a server in the last hour, if there were any.
+    pub(crate) fn server_traffic(&self, name: &str) -> Option<&ServerTraffic> {
+        self.traffic.servers.iter().find(|traffic| traffic.server == name)
     }
 
     /// The processes of a server, as far as they are known.

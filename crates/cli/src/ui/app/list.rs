@@ -1,6 +1,8 @@
-//! The state of a list: selected row, scroll position, search text.
+//! The state of a list: row under the cursor, scroll position, search text, order, filter, marked rows.
 //!
 //! Used by `Model`, one for each view. It does not hold the rows.
+
+use std::collections::BTreeSet;
 
 use super::text_line::TextLine;
 
@@ -11,6 +13,12 @@ pub(crate) struct List {
     top: usize,
     /// The search text.
     pub(crate) find: TextLine,
+    /// The index of the sort order among those of the view.
+    pub(crate) order: usize,
+    /// The state that all shown rows have.
+    pub(crate) filter: Option<String>,
+    /// The keys of the rows that are marked for actions on several.
+    pub(crate) marked: BTreeSet<String>,
 }
 
 /// A movement of the selection.

@@ -11,6 +11,8 @@ mod hub_model;
 mod list;
 mod perform;
 mod problems;
+mod rows;
+mod selection;
 mod server;
 mod text_line;
 mod tracked_call;
@@ -22,10 +24,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use switchboard_core::permission::LastingAnswer;
-use switchboard_core::remote::RemoteServer;
-
-pub(crate) use act::{Act, AnswerChoice, Choice, ReviewVerdict, ServerAct, choices};
+pub(crate) use act::{Act, AnswerChoice, Choice, ReviewVerdict, ServerAct, choice_groups, choices};
 pub(crate) use event::{
     CallUpdate, Effect, Event, Method, Path, Request, RequestIntent, ServersUpdate,
 };
@@ -36,12 +35,12 @@ pub(crate) use hub_model::{
 };
 pub(crate) use list::{List, Move};
 pub(crate) use problems::{ProblemRow, troubles};
+pub(crate) use rows::server_state;
 pub(crate) use text_line::TextLine;
 pub(crate) use tracked_call::{CallState, TrackedCall};
 pub(crate) use window::{Entry, Record, Scroll, Window, WindowKind, Writing};
 
 use super::input::History;
-use hub_model::fits;
 
 /// The whole state of the UI.
 #[derive(Debug, Default)]
@@ -151,86 +150,6 @@ impl Model {
 
     fn list_mut(&mut self) -> &mut List {
         &mut self.lists[self.view as usize]
-    }
-
-    /// The search text, in lower case.
-    fn sought(&self) -> String {
-        self.list().find.text().to_lowercase()
-    }
-
-    /// The number of rows of the list that match the search, and of all rows.
-    pub(crate) fn lengths(&self) -> (usize, usize) {
-        let known = &self.known;
-        match self.view {
-            View::Servers => (self.servers().len(), known.servers.len()),
-            View::Tools => (self.items().len(), known.tools.len()),
-            View::Prompts => (self.items().len(), known.prompts.len()),
-            View::Resources => (self.items().len(), known.resources.len()),
-            View::Queue => {
-                let rows = known.questions.len() + known.answers.len();
-                (rows, rows)
-            }
-            View::Activity => (self.calls().len(), known.calls.len()),
-            View::Problems => {
-                let troubles = troubles(known).len();
-                (troubles, troubles)
-            }
-        }
-    }
-
-    /// The servers that match the search.
-    pub(crate) fn servers(&self) -> Vec<&RemoteServer> {
-        let sought = self.sought();
-        let fit = |server: &&RemoteServer| {
-            let words = [&*server.name, server.scope.name(), &server.state];
-            let words = [words.join(" "), server.transport.clone().unwrap_or_default()].join(" ");
-            fits(&words.to_lowercase(), &sought)
-        };
-        self.known.servers.iter().filter(fit).collect()
-    }
-
-    /// The tools, prompts or resources that match the search.
-    pub(crate) fn items(&self) -> Vec<&Item> {
-        let sought = self.sought();
-        let all = match self.view {
-            View::Prompts => &self.known.prompts,
-            View::Resources => &self.known.resources,
-            _ => &self.known.tools,
-        };
-        all.iter().filter(|item| item.fits(&sought)).collect()
-    }
-
-    /// The past calls that match the search.
-    pub(crate) fn calls(&self) -> Vec<&PastCall> {
-        let sought = self.sought();
-        let fit = |call: &&PastCall| {
-            let line = &call.line;
-            let (decision, rule) = (line.decision.as_deref(), line.rule.as_deref());
-            let words = [
-                &*line.name,
-                &line.server,
-                &line.client,
-                &line.outcome,
-                &line.method,
-                decision.unwrap_or_default(),
-                rule.unwrap_or_default(),
-            ];
-            sought.is_empty() || fits(&words.join(" ").to_lowercase(), &sought)
-        };
-        self.known.calls.iter().filter(fit).collect()
-    }
-
-    pub(crate) fn chosen_server(&self) -> Option<&str> {
-        let servers = self.servers();
-        let chosen = self.list().chosen(servers.len());
-        servers.get(chosen).map(|server| &*server.name)
-    }
-
-    /// The selected remembered answer; the queue shows remembered answers below the questions.
-    pub(crate) fn chosen_answer(&self) -> Option<&LastingAnswer> {
-        let chosen = self.list().chosen(self.lengths().0);
-        let row = chosen.checked_sub(self.known.questions.len())?;
-        self.known.answers.get(row).filter(|_| self.view == View::Queue)
     }
 
     pub(crate) fn window(&self) -> Option<&Window> {

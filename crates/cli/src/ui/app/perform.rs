@@ -9,9 +9,9 @@ use super::form::Purpose;
 use super::server::save;
 use super::window::Window;
 use super::{
-    Act, Effect, Form, Item, List, Method, Model, Path, ProblemRow, Record, Request,
+    Act, Effect, Form, Item, LinkState, List, Method, Model, Path, ProblemRow, Record, Request,
     RequestFailure, RequestIntent, ReviewVerdict, Scroll, TextLine, TrackedCall, Typing, View,
-    WindowKind, tracked_call, troubles,
+    WindowKind, tracked_call,
 };
 use crate::ui::input::{self, words};
 use crate::ui::view;
@@ -35,8 +35,14 @@ impl Model {
             Act::Open => return self.open(),
             Act::Close => return self.leave(),
             Act::Find => self.typing = Typing::Find,
+            Act::Sort => self.sort(),
+            Act::Filter => self.filter(),
+            Act::Mark => self.mark(),
+            Act::Copy => return self.copy(),
+            Act::Json => self.show_json(),
             Act::Command(begin) => self.typing = Typing::Line(TextLine::new(begin)),
             Act::Server(act, name) => return self.with_server(act, &name),
+            Act::Marked(act) => return self.with_marked(act),
             Act::Add => self.windows.push(Window::new(WindowKind::Form(Box::new(adding())))),
             Act::Decide(verdict) => return self.decide(verdict),
             Act::Say(answer) => return self.answer(answer),
@@ -50,9 +56,9 @@ impl Model {
         Vec::new()
     }
 
-    fn go(&mut self, step: super::Move) {
+    pub(super) fn go(&mut self, step: super::Move) {
         let Some(window) = self.windows.last() else {
-            let (length, height) = (self.lengths().0, view::rows(self.size));
+            let (length, height) = (self.lengths().0, view::rows(self));
             return self.list_mut().go(step, length, height);
         };
         let extent = view::extent(self, window);
@@ -73,11 +79,14 @@ impl Model {
         }
     }
 
-    /// Leaves the command line, else closes the window, else ends the search.
+    /// Leaves the command line, else closes the window, else takes away marks, else ends search, filter and order.
     fn leave(&mut self) -> Vec<Effect> {
         match (&self.typing, self.windows.is_empty()) {
             (Typing::Line(_), _) => self.typing = Typing::Nowhere,
             (Typing::Nowhere, false) => return self.close(),
+            (Typing::Nowhere, true) if !self.list().marked.is_empty() => {
+                self.list_mut().marked.clear();
+            }
             (Typing::Find | Typing::Nowhere, _) => {
                 self.typing = Typing::Nowhere;
                 *self.list_mut() = List::default();
@@ -97,7 +106,7 @@ impl Model {
                 form.map(|form| WindowKind::Form(Box::new(form)))
             }
             View::Queue => {
-                if let Some(asked) = self.known.questions.get(chosen).cloned() {
+                if let Some(asked) = self.questions().get(chosen).map(|asked| (*asked).clone()) {
                     self.open_question(&asked);
                 }
                 None
@@ -106,7 +115,7 @@ impl Model {
                 let call = self.calls().get(chosen).map(|call| (*call).clone());
                 call.map(|call| WindowKind::Record(Box::new(Record { call, said: None })))
             }
-            View::Problems => match troubles(&self.known).get(chosen) {
+            View::Problems => match self.troubles().get(chosen) {
                 Some(ProblemRow::Server(server)) => {
                     Some(WindowKind::Server { name: server.name.clone() })
                 }
@@ -129,6 +138,9 @@ impl Model {
         let Some(Window { kind: WindowKind::Server { name }, .. }) = self.windows.last() else {
             return Vec::new();
         };
+        if self.known.link != LinkState::Open {
+            return Vec::new();
+        }
         let path = Path::Here(format!("servers/{}/processes", escaped(name)));
         let wish = RequestIntent::Processes { server: name.clone() };
         vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
@@ -154,7 +166,6 @@ impl Model {
         let mut form = Form::of(item);
         if let Some(filled) = self.filled.get(&item.name) {
             form.fill(filled);
-            form.focus = form.blanks.len();
         }
         form
     }
@@ -176,7 +187,7 @@ impl Model {
         let mut all = known.tools.iter().chain(&known.prompts).chain(&known.resources);
         let Some(mut form) = all.find(|item| item.name == name).map(|item| self.form_of(item))
         else {
-            return self.complain(format!("there is no {name} now"));
+            return self.complain(format!("{name} is not in the catalog"));
         };
         if let Some(arguments) = arguments {
             form.refill(&arguments);
@@ -193,7 +204,7 @@ impl Model {
                 match parsed {
                     Ok(value) => vec![save(&entry.server, &entry.scope, &value)],
                     Err(error) => {
-                        entry.problem = Some(format!("that is no JSON: {error}"));
+                        entry.problem = Some(format!("not valid JSON: {error}"));
                         Vec::new()
                     }
                 }
@@ -291,14 +302,12 @@ impl Model {
             return Vec::new();
         };
         let Some(case) = self.known.approvals.iter().find(|case| case.name == *name) else {
-            self.complain(
-                RequestFailure::new("nothing of that name awaits approval any more").line(),
-            );
+            self.complain(RequestFailure::new("this item no longer awaits approval").line());
             return Vec::new();
         };
         let (word, done) = match verdict {
-            ReviewVerdict::Approve => ("approve", format!("{} is approved", case.name)),
-            ReviewVerdict::Reject => ("reject", format!("{} is rejected", case.name)),
+            ReviewVerdict::Approve => ("approve", format!("approved {}", case.name)),
+            ReviewVerdict::Reject => ("reject", format!("rejected {}", case.name)),
         };
         let body = json!({ "name": case.name, "digest": case.digest, "verdict": word });
         let path = Path::Here("approvals".to_owned());
@@ -311,7 +320,7 @@ impl Model {
         let Some(answer) = self.known.answers.iter().find(|answer| answer.id == id) else {
             return Vec::new();
         };
-        let said = format!("{}/{} is asked about again", answer.server, answer.tool);
+        let said = format!("forgot the answer for {} of {}", answer.tool, answer.server);
         let path = Path::Hub(format!("answers/{}", escaped(id)));
         let (wish, method) = (RequestIntent::Say(said), Method::Delete);
         vec![Effect::Ask(Request { wish, method, path, body: None })]
@@ -364,15 +373,15 @@ fn adding() -> Form {
         "properties": {
             "what": {
                 "type": "string", "title": "Server",
-                "description": "an address, a command with its arguments, or JSON as documentation shows it",
+                "description": "a URL, a command with its arguments, or JSON as its documentation shows it",
             },
-            "name": { "type": "string", "title": "Name", "description": "JSON may bring its own" },
+            "name": { "type": "string", "title": "Name", "description": "not needed if the JSON has one" },
             "scope": {
-                "type": "string", "title": "Where", "default": "local",
+                "type": "string", "title": "Scope", "default": "local",
                 "oneOf": [
-                    { "const": "local", "title": "this project, for me alone" },
-                    { "const": "project", "title": "this project, for everybody in it" },
-                    { "const": "user", "title": "everywhere, for me" },
+                    { "const": "local", "title": "local: this project, only you" },
+                    { "const": "project", "title": "project: this project, everyone who works on it" },
+                    { "const": "user", "title": "user: all your projects" },
                 ],
             },
         },

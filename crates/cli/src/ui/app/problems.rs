@@ -12,7 +12,7 @@ const PROBLEM_STATES: [&str; 5] =
     ["failed", "needs-auth", "invalid", "blocked", "awaiting-approval"];
 
 /// The reason for an item without approval.
-const UNAPPROVED_TEXT: &str = "the project brought it along, and nobody has agreed yet";
+const UNAPPROVED_TEXT: &str = "the project contains it; it runs only after you approve it";
 
 /// One problem.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +42,12 @@ impl ProblemRow<'_> {
         match self {
             Self::Server(server) => {
                 let state = match &*server.state {
-                    "needs-auth" => "needs sign-in".to_owned(),
+                    "needs-auth" => "sign-in needed".to_owned(),
                     state => state.replace('-', " "),
                 };
                 format!("{}: {state}", server.name)
             }
-            Self::Approval(case) => format!("the {} {} awaits approval", case.kind, case.name),
+            Self::Approval(case) => format!("{} {}: awaiting approval", case.kind, case.name),
             Self::Problem(problem) => {
                 let names = [problem.server.as_deref(), problem.item.as_deref()];
                 names.into_iter().flatten().collect::<Vec<_>>().join(" · ")

@@ -22,16 +22,16 @@ impl Model {
             })]
         };
         match act {
-            ServerAct::Enable => post("enable", format!("{name} is on")),
-            ServerAct::Disable => post("disable", format!("{name} is off")),
-            ServerAct::Reconnect => post("reconnect", format!("{name} is connected to anew")),
+            ServerAct::Enable => post("enable", format!("enabled {name}")),
+            ServerAct::Disable => post("disable", format!("disabled {name}")),
+            ServerAct::Reconnect => post("reconnect", format!("reconnecting {name}")),
             ServerAct::SignOut => {
                 let path = Path::Here(format!("servers/{}/sign-out", escaped(name)));
                 let wish = RequestIntent::SignOut { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
             }
             ServerAct::SignIn => {
-                self.say(format!("asking where to sign in to {name} …"));
+                self.say(format!("starting to sign in to {name} …"));
                 let path = Path::Here(format!("servers/{}/sign-in", escaped(name)));
                 let wish = RequestIntent::SignIn { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
@@ -73,7 +73,7 @@ impl Model {
                 self.notice = None;
                 self.windows.push(Window::new(WindowKind::SignIn { server, page }));
             }
-            None => self.complain(format!("{server} names no page to sign in at")),
+            None => self.complain(format!("{server} has no page to sign in at")),
         }
     }
 
@@ -83,7 +83,7 @@ impl Model {
         match told.get("problem").and_then(Value::as_str) {
             Some(problem) => self.complain(format!("signed out of {server}, but {problem}")),
             None if was_in => self.say(format!("signed out of {server}")),
-            None => self.say(format!("nobody was signed in to {server}")),
+            None => self.say(format!("you were not signed in to {server}")),
         }
     }
 
@@ -107,7 +107,7 @@ impl Model {
             |window| !matches!(&window.kind, WindowKind::Server { name } if *name == server),
         );
         let path = Path::Here(format!("servers/{}?scope={}", escaped(&server), escaped(&scope)));
-        let wish = RequestIntent::Say(format!("{server} is removed"));
+        let wish = RequestIntent::Say(format!("removed {server}"));
         vec![Effect::Ask(Request { wish, method: Method::Delete, path, body: None })]
     }
 }

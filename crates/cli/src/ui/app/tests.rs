@@ -44,7 +44,7 @@ fn keys_become_requests() {
         ("Down o", &["Post servers/docs/sign-out"]),
         ("o", &[]),
         ("x", &[]),
-        ("x Esc y", &[]),
+        ("x Esc y", &[r#"Copy("kiosk --menu 'tea and cake'")"#]),
         ("x y", &["Delete servers/kiosk?scope=user"]),
         ("Enter d", &["Get servers/kiosk/processes", "Post servers/kiosk/disable"]),
         ("c", &["Get servers/kiosk"]),
@@ -125,23 +125,194 @@ fn keys_become_requests() {
 }
 
 #[test]
+fn rows_are_marked_and_copied() {
+    for (keys, expected) in [
+        // Several servers at once; only those in whose state the action is possible.
+        (
+            "Space Space End Space d",
+            &["Post servers/kiosk/disable", "Post servers/docs/disable"][..],
+        ),
+        ("Space Up Space r", &["Post servers/docs/reconnect"]),
+        ("Space Esc r", &["Post servers/docs/reconnect"]),
+        // The clipboard.
+        ("y", &[r#"Copy("kiosk --menu 'tea and cake'")"#]),
+        ("Down y", &[r#"Copy("https://docs.example/mcp")"#]),
+        ("Space Space y", &[r#"Copy("kiosk --menu 'tea and cake'\nhttps://docs.example/mcp")"#]),
+        ("2 y", &[r#"Copy("mcp__kiosk__order")"#]),
+        ("3 y", &[r#"Copy("/mcp__kiosk__letter")"#]),
+        ("5 Down Down y", &[r#"Copy("http://xn--pay-8ka.example/checkout?id=1")"#]),
+        ("5 Enter y", &[r#"Copy("mcp__kiosk__order")"#]),
+        ("6 y", &[r#"Copy("docs://readme")"#]),
+    ] {
+        assert_eq!(said(&press(&mut model(SIZE), keys)), expected, "{keys}");
+    }
+}
+
+/// The titles of the rows in their order.
+fn rows(keys: &str) -> Vec<String> {
+    let mut model = model(SIZE);
+    press(&mut model, keys);
+    model.row_keys()
+}
+
+#[test]
+fn lists_are_sorted_filtered_and_searched() {
+    for (keys, expected) in [
+        ("", &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"][..]),
+        ("s", &["broken", "docs", "github", "kiosk", "shelf", "日本語サーバー"]),
+        ("s s", &["broken", "github", "shelf", "kiosk", "docs", "日本語サーバー"]),
+        ("s s s", &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"]),
+        ("s s s s", &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"]),
+        ("s Esc", &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"]),
+        ("f", &["shelf"]),
+        ("f f", &["kiosk", "docs"]),
+        ("f f f f f f", &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"]),
+        ("/ \"docs.example\"", &["docs"]),
+        (
+            "/ \"docs.example\" Enter Esc",
+            &["kiosk", "docs", "github", "broken", "shelf", "日本語サーバー"],
+        ),
+        (
+            "2 s s",
+            &[
+                "mcp__kiosk__order",
+                "mcp__kiosk__count",
+                "mcp__github__authenticate",
+                "mcp__kiosk__open",
+            ],
+        ),
+        (
+            "2 s s s",
+            &[
+                "mcp__kiosk__count",
+                "mcp__kiosk__order",
+                "mcp__kiosk__open",
+                "mcp__github__authenticate",
+            ],
+        ),
+        ("5 / \"pay\"", &["q3"]),
+        (
+            "6 s",
+            &[
+                "2026-11-15T09:01:30.000Z mcp__kiosk__order",
+                "2026-11-15T09:00:00.000Z mcp__kiosk__count",
+                "2026-11-15T09:02:00.000Z docs://readme",
+            ],
+        ),
+        ("6 f", &["2026-11-15T09:01:30.000Z mcp__kiosk__order"]),
+        ("7 / \"crooked\"", &["kiosk · crooked"]),
+    ] {
+        assert_eq!(rows(keys), expected, "{keys}");
+    }
+}
+
+/// A row that moves, or news of the hub, must not put another server under the key that is pressed next.
+#[test]
+fn the_cursor_stays_on_its_row() {
+    let mut model = model(SIZE);
+    press(&mut model, "Down Down s");
+    assert_eq!(model.chosen_server(), Some("github"));
+    press(&mut model, "6 Down Down");
+    let chosen = model.chosen_key();
+    let mut latest = model.known.calls[0].clone();
+    latest.line.time = "2026-11-15T09:03:00.000Z".to_owned();
+    model.update(Event::Called(Box::new(latest)));
+    assert_eq!(model.chosen_key(), chosen);
+    assert_eq!(model.known.calls.len(), 4);
+}
+
+#[test]
+fn focus_starts_in_the_first_field_and_tab_wraps() {
+    let focus = |keys: &str| {
+        let mut model = model(SIZE);
+        press(&mut model, keys);
+        let Some(Window { kind: WindowKind::Form(form), .. }) = model.window() else { panic!() };
+        form.focus
+    };
+    for (keys, expected) in [
+        ("2 Enter", 0),
+        // With what was filled in before, too.
+        ("2 Enter \"tea\" Tab \"2\" ^S Esc Enter", 0),
+        ("n Tab Tab Tab", 3),
+        ("n Tab Tab Tab Tab", 0),
+        ("n BackTab", 3),
+        ("n BackTab BackTab", 2),
+    ] {
+        assert_eq!(focus(keys), expected, "{keys}");
+    }
+}
+
+/// Without a hub nothing is connected, and nothing can be asked of it.
+#[test]
+fn without_a_hub_nothing_is_connected() {
+    let mut model = model(SIZE);
+    model.update(Event::Link(LinkState::Lost { why: "it has ended".to_owned() }));
+    assert!(model.known.servers.iter().all(|server| server.state == "unknown"));
+    assert!(model.known.servers.iter().all(|server| server.stats.is_none()));
+    for keys in ["r", "d", "Enter", "Space d", "7 Enter", "5 Enter"] {
+        assert_eq!(press(&mut model, keys), [], "{keys}");
+        press(&mut model, "Esc 1");
+    }
+    assert_eq!(press(&mut model, "S"), [Effect::StartHub]);
+}
+
+#[test]
+fn rows_and_windows_are_shown_as_json() {
+    for (keys, member) in [
+        ("J", r#""name": "kiosk""#),
+        ("Enter J", r#""name": "kiosk""#),
+        ("2 J", r#""inputSchema""#),
+        ("5 J", r#""kind": "permission""#),
+        ("5 End J", r#""tool": "create_issue""#),
+        ("6 Down J", r#""outcome": "denied""#),
+        ("7 End J", r#""quarantined""#),
+    ] {
+        let mut model = model(SIZE);
+        press(&mut model, keys);
+        let Some(WindowKind::Json { text, .. }) = model.window().map(|window| &window.kind) else {
+            panic!("{keys}");
+        };
+        assert!(text.contains(member), "{keys}: {text}");
+        assert_eq!(press(&mut model, "y"), [Effect::Copy(text_of(&model))], "{keys}");
+    }
+}
+
+fn text_of(model: &Model) -> String {
+    match model.window().map(|window| &window.kind) {
+        Some(WindowKind::Json { text, .. }) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+#[test]
+fn a_call_is_copied_as_a_command() {
+    let mut model = model(SIZE);
+    press(&mut model, "6 Down Enter");
+    let answer = Ok(crate::ui::fixture::api_fixture("said"));
+    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
+    let [Effect::Copy(command)] = &press(&mut model, "y")[..] else { panic!() };
+    let start = r#"switchboard call mcp__kiosk__order '{"what":"tea","count":2,"#;
+    assert!(command.starts_with(start), "{command}");
+}
+
+#[test]
 fn lines_become_requests() {
     let read = r#"call resources/read {"uri":"docs://readme"}"#;
     let letter = r#"call prompts/get {"name":"mcp__kiosk__letter","arguments":{"to":"Ada L.","tone":"warm"}}"#;
     for (keys, expected) in [
-        ("/ \"mcp\" Enter", &[][..]),
-        ("/ \"mcp disable kiosk\" Enter", &["Post servers/kiosk/disable"]),
+        (": \"/mcp\" Enter", &[][..]),
+        (": \"/mcp disable kiosk\" Enter", &["Post servers/kiosk/disable"]),
         (": \"/mcp reconnect docs\" Enter", &["Post servers/docs/reconnect"]),
         (": \"mcp reconnect docs\" Enter", &["Post servers/docs/reconnect"]),
-        ("/ \"mcp reconnect nowhere\" Enter", &[]),
+        (": \"/mcp reconnect nowhere\" Enter", &[]),
         (
-            "/ \"mcp enable all\" Enter",
+            ": \"/mcp enable all\" Enter",
             &[
                 "Post servers/%E6%97%A5%E6%9C%AC%E8%AA%9E%E3%82%B5%E3%83%BC%E3%83%90%E3%83%BC/enable",
             ],
         ),
         (
-            "/ \"mcp disable\" Enter",
+            ": \"/mcp disable\" Enter",
             &[
                 "Post servers/kiosk/disable",
                 "Post servers/docs/disable",
@@ -150,17 +321,17 @@ fn lines_become_requests() {
                 "Post servers/shelf/disable",
             ],
         ),
-        ("/ \"mcp__kiosk__letter 'Ada L.' warm\" Enter", &[letter]),
-        ("/ \"mcp__kiosk__letter\" Enter", &[]),
-        ("/ \"mcp__kiosk__nothing\" Enter", &[]),
+        (": \"/mcp__kiosk__letter 'Ada L.' warm\" Enter", &[letter]),
+        (": \"/mcp__kiosk__letter\" Enter", &[]),
+        (": \"/mcp__kiosk__nothing\" Enter", &[]),
         ("@ \"docs:docs://readme\" Enter", &[read]),
         ("@ \"d\" Tab Tab Enter", &[read]),
         ("@ \"nowhere:x\" Enter", &[]),
-        ("/ \"mc\" Esc", &[]),
+        (": \"/mc\" Esc", &[]),
         (": \"quit\" Enter", &["Quit"]),
         // The previous line comes back.
         (
-            "/ \"mcp reconnect docs\" Enter : Up Enter",
+            ": \"/mcp reconnect docs\" Enter : Up Enter",
             &["Post servers/docs/reconnect", "Post servers/docs/reconnect"],
         ),
     ] {
@@ -178,6 +349,7 @@ fn lines_are_completed() {
         ("/mcp reconnect ki", &["/mcp reconnect kiosk"]),
         ("/mcp disable a", &["/mcp disable all"]),
         ("/mcp reconnect a", &[]),
+        ("mcp reconnect ki", &["mcp reconnect kiosk"]),
         ("@ki", &["@kiosk:"]),
         ("@kiosk:", &["@kiosk:kiosk://menu", "@kiosk:kiosk://thing/{name}"]),
         ("hello", &[]),
@@ -231,7 +403,7 @@ fn questions_come_and_go() {
     assert_eq!(model.known.questions.len(), 3);
     // With notifications on, a new question raises one.
     model.notify = Notify::Desktop;
-    let told = [Effect::Notify("Switchboard: kiosk asks".to_owned())];
+    let told = [Effect::Notify("Switchboard: kiosk has a question".to_owned())];
     assert_eq!(model.update(Event::Question(asked)), told);
 }
 
@@ -262,7 +434,7 @@ fn a_call_is_repeated_with_what_was_filled_in() {
     let mut model = model(SIZE);
     let first = said(&press(&mut model, "2 Enter \"tea\" Tab \"2\" ^S"));
     press(&mut model, "Esc 6 Down");
-    let again = said(&press(&mut model, "r Enter"));
+    let again = said(&press(&mut model, "r ^S"));
     assert_eq!(first, again);
 }
 
@@ -272,7 +444,7 @@ fn a_call_is_repeated_as_the_hub_knows_it() {
     assert_eq!(said(&press(&mut model, "6 Down Enter")), ["Get /activity/7"]);
     let answer = Ok(crate::ui::fixture::api_fixture("said"));
     model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
-    let effects = press(&mut model, "r Enter");
+    let effects = press(&mut model, "r ^S");
     let [Effect::Call { repeats, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(repeats.as_deref(), Some("7"));
     assert_eq!(body["params"], crate::ui::fixture::api_fixture("said")["params"]);
@@ -297,7 +469,7 @@ fn who_signs_out_is_told_what_became_of_it() {
     let signed_out = |is: bool, problem: Value| json!({ "signedOut": is, "problem": problem });
     for (told, expected) in [
         (signed_out(true, Value::Null), Notice::Good("signed out of docs".to_owned())),
-        (signed_out(false, Value::Null), Notice::Good("nobody was signed in to docs".to_owned())),
+        (signed_out(false, Value::Null), Notice::Good("you were not signed in to docs".to_owned())),
         (
             signed_out(true, json!("its tokens may still be accepted: 503")),
             Notice::Bad("signed out of docs, but its tokens may still be accepted: 503".to_owned()),

@@ -29,12 +29,12 @@ impl Model {
             Event::Paste(text) => self.pasted(&text),
             Event::Resize(columns, rows) => self.size = (columns, rows),
             Event::Link(link) => self.linked(link),
-            Event::Looked(look) => return self.looked(*look),
-            Event::Listed(catalog) => {
-                self.known.tools = catalog.tools;
-                self.known.prompts = catalog.prompts;
-                self.known.resources = catalog.resources;
-            }
+            Event::Looked(look) => return self.keep_cursor(|model| model.looked(*look)),
+            Event::Listed(catalog) => self.keep_cursor(|model| {
+                model.known.tools = catalog.tools;
+                model.known.prompts = catalog.prompts;
+                model.known.resources = catalog.resources;
+            }),
             Event::Questions(questions) => {
                 // Questions of our own calls are not in the hub's queue, so they stay.
                 self.known.questions.retain(WaitingQuestion::is_ours);
@@ -44,8 +44,11 @@ impl Model {
             }
             Event::Question(asked) => return self.asked(asked),
             Event::Answered { id } => self.answered(&id),
-            Event::Calls(calls) => self.known.calls = calls,
-            Event::Called(call) => self.known.add_call(*call),
+            Event::Traffic(traffic) => {
+                self.keep_cursor(|model| model.known.traffic = *traffic);
+            }
+            Event::Calls(calls) => self.keep_cursor(|model| model.known.calls = calls),
+            Event::Called(call) => self.keep_cursor(|model| model.known.add_call(*call)),
             Event::Call { ticket, news } => return self.heard(ticket, &news),
             Event::Done { wish, answer } => self.done(&wish, answer),
             Event::Log { server, lines } => self.logged(&server, lines),
@@ -56,8 +59,7 @@ impl Model {
 
     fn linked(&mut self, link: LinkState) {
         if matches!(link, LinkState::Lost { .. }) {
-            self.known.questions.clear();
-            self.known.hub = super::HubSummary::default();
+            self.known.forget_hub();
         }
         self.known.link = link;
     }
@@ -74,7 +76,7 @@ impl Model {
     }
 
     fn asked(&mut self, asked: WaitingQuestion) -> Vec<Effect> {
-        let told = format!("Switchboard: {} asks", asked.server);
+        let told = format!("Switchboard: {} has a question", asked.server);
         self.known.add_question(asked);
         match self.notify {
             Notify::Desktop => vec![Effect::Notify(told)],
@@ -88,7 +90,7 @@ impl Model {
         let before = self.windows.len();
         self.windows.retain(|window| !window.kind.asks(id));
         if self.windows.len() < before {
-            self.say("that question no longer waits");
+            self.say("this question has been answered elsewhere, or was withdrawn");
         }
     }
 
@@ -150,7 +152,7 @@ impl Model {
                 self.windows.retain(
                     |window| !matches!(&window.kind, WindowKind::Entry(entry) if entry.server == *server),
                 );
-                self.say(format!("{server} is changed"));
+                self.say(format!("changed {server}"));
             }
             (RequestIntent::Add, Ok(told)) => {
                 self.windows.retain(|window| !is_adding(window));
@@ -337,7 +339,7 @@ impl Model {
 fn added_name(added: &Value) -> Option<String> {
     let name = added["name"].as_str()?;
     match added["state"].as_str() {
-        Some("disabled") => Some(format!("{name} (disabled; e enables it)")),
+        Some("disabled") => Some(format!("{name} (disabled; press e to enable it)")),
         _ => Some(name.to_owned()),
     }
 }

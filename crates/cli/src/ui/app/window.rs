@@ -1,4 +1,4 @@
-//! Windows over a view: server, log, form, entry, question, review and others.
+//! Windows over a view: server, log, form, entry, question, review, JSON and others.
 //!
 //! Used by `Model`, which keeps a stack of windows; `view` draws the top one.
 
@@ -40,6 +40,11 @@ pub(crate) enum WindowKind {
     /// A permission question or a page to visit.
     Question {
         id: String,
+    },
+    /// Something as JSON.
+    Json {
+        title: String,
+        text: String,
     },
     /// The sign-in page of a server.
     SignIn {

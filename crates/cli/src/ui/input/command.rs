@@ -43,8 +43,8 @@ pub(crate) fn read(line: &str, known: &HubModel) -> Result<Command, String> {
         ["mcp", "enable", name] => one(ServerAct::Enable, name, known),
         ["mcp", "disable", name] => one(ServerAct::Disable, name, known),
         ["mcp", "reconnect", name] => one(ServerAct::Reconnect, name, known),
-        ["mcp", "reconnect"] => Err("say which: `/mcp reconnect NAME`".to_owned()),
-        ["mcp", ..] => Err(format!("`/mcp` takes {}, and a name", VERBS.join(", "))),
+        ["mcp", "reconnect"] => Err("which server? `/mcp reconnect NAME`".to_owned()),
+        ["mcp", ..] => Err(format!("`/mcp` takes {} and the name of a server", VERBS.join(", "))),
         ["q" | "quit" | "exit"] => Ok(Command::Act(Act::Quit)),
         ["h" | "help"] => Ok(Command::Act(Act::Help)),
         [name, arguments @ ..] if known.prompt(name).is_some() => Ok(Command::Prompt {
@@ -54,7 +54,7 @@ pub(crate) fn read(line: &str, known: &HubModel) -> Result<Command, String> {
         [name, ..] if name.starts_with("mcp__") => Err(format!("there is no prompt `{name}`")),
         _ => match View::ALL.iter().find(|view| view.title().eq_ignore_ascii_case(line)) {
             Some(view) => Ok(Command::Act(Act::Turn(*view))),
-            None => Err(format!("`{line}` is no command; `/help` shows what there is")),
+            None => Err(format!("unknown command `{line}`; `help` shows all")),
         },
     }
 }
@@ -63,7 +63,7 @@ fn mentioned(line: &str, known: &HubModel) -> Result<Command, String> {
     let names: Vec<_> = known.servers.iter().map(|server| &*server.name).collect();
     match mention::find_mentions(line, &names).into_iter().next() {
         Some(mention) => Ok(Command::Read { server: mention.server, uri: mention.uri }),
-        None => Err("write `@server:uri`, with a server that is there".to_owned()),
+        None => Err("write `@SERVER:URI` with the name of a server".to_owned()),
     }
 }
 
@@ -94,6 +94,11 @@ pub(crate) fn complete(line: &str, known: &HubModel) -> Vec<String> {
         };
         let start = &line[..completion.range.start];
         return completion.candidates.iter().map(|rest| format!("{start}{rest}")).collect();
+    }
+    if !line.starts_with('/') {
+        // The slash may be left out.
+        let ways = complete(&format!("/{line}"), known).into_iter();
+        return ways.filter_map(|way| way.strip_prefix('/').map(str::to_owned)).collect();
     }
     let fitting = |ways: Vec<String>| -> Vec<String> {
         ways.into_iter().filter(|way| way.starts_with(line)).collect()

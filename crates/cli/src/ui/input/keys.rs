@@ -63,7 +63,6 @@ fn in_view(key: KeyEvent, name: &str) -> Option<Act> {
         (KeyCode::BackTab | KeyCode::Left, _) => Some(Act::ViewBefore),
         (KeyCode::Enter, _) => Some(Act::Open),
         (KeyCode::Esc, _) => Some(Act::Close),
-        (_, "/") => Some(Act::Command("/")),
         (_, "@") => Some(Act::Command("@")),
         (KeyCode::Char(digit @ '1'..='7'), _) => {
             Some(Act::Turn(View::ALL[usize::from(digit as u8 - b'1')]))
@@ -98,6 +97,7 @@ fn name(key: KeyEvent) -> String {
         KeyCode::Char(letter) if key.modifiers.contains(CONTROL) => {
             format!("^{}", letter.to_ascii_uppercase())
         }
+        KeyCode::Char(' ') => "Space".to_owned(),
         KeyCode::Char(letter) => letter.to_string(),
         KeyCode::Enter => "Enter".to_owned(),
         KeyCode::Esc => "Esc".to_owned(),

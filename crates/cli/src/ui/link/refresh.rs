@@ -34,6 +34,9 @@ const COALESCE_INTERVAL: Duration = Duration::from_millis(80);
 /// How often the state is fetched without an event: running calls and memory have no events.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
 
+/// The counts of the last hour are fetched at most so often, however many calls there are.
+const TRAFFIC_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The parts to fetch, and when.
 #[derive(Debug, Clone, Copy)]
 struct DueUpdates {
@@ -86,6 +89,7 @@ async fn follow_events(shared: &Shared, client: AdminClient) -> Result<(), Admin
     *shared.lock() = Some(open.clone());
     shared.tell(Event::Link(State::Open)).await;
     let mut due = DueUpdates::everything();
+    let mut counted_at: Option<Instant> = None;
     loop {
         tokio::select! {
             event = workspace.next() => match event {
@@ -99,6 +103,11 @@ async fn follow_events(shared: &Shared, client: AdminClient) -> Result<(), Admin
             () = shared.nudge.notified() => due.servers(),
             () = sleep_until(due.at) => {
                 refresh_due(shared, &open, due).await?;
+                if counted_at.is_none_or(|at| at.elapsed() >= TRAFFIC_INTERVAL) {
+                    let traffic = open.client.traffic().await?;
+                    shared.tell(Event::Traffic(Box::new(traffic))).await;
+                    counted_at = Some(Instant::now());
+                }
                 due = DueUpdates::nothing();
             }
         }

@@ -9,6 +9,7 @@ use std::io::{self, IsTerminal as _, Stdout, Write as _};
 use std::sync::Once;
 use std::time::Duration;
 
+use base64::Engine as _;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{
     self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
@@ -45,7 +46,7 @@ pub(super) enum Palette {
 }
 
 /// Whether standard streams are a terminal.
-pub(super) fn is_there() -> bool {
+pub(crate) fn is_there() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
@@ -103,6 +104,12 @@ impl Terminal {
     pub(super) fn notify(&mut self, text: &str) -> io::Result<()> {
         let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
         execute!(self.out, Print(format!("\u{1b}]9;{text}\u{7}\u{7}")))
+    }
+
+    /// Copies a text to the clipboard with OSC 52, which also works over SSH. Terminals without it ignore the text.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        execute!(self.out, Print(format!("\u{1b}]52;c;{encoded}\u{7}")))
     }
 
     /// Restores the terminal, stops the process like Ctrl-Z, and takes the terminal again afterwards.

@@ -19,7 +19,7 @@ pub(super) fn head(width: usize) -> Row<'static> {
         Cell::new("OUTCOME", Width::Columns(11), Tone::Faint),
         Cell::new("CALL", Width::Rest, Tone::Faint),
         Cell::new("DECISION", Width::Columns(16), Tone::Faint),
-        Cell::new("TOOK", Width::Columns(8), Tone::Faint),
+        Cell::new("DURATION", Width::Columns(8), Tone::Faint),
     ];
     row(&cells, width)
 }
@@ -60,42 +60,58 @@ fn decided(line: &AuditCallLine) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" by ")
 }
 
-fn took(micros: u64) -> String {
+/// A duration with a unit and few digits.
+pub(super) fn duration(time: std::time::Duration) -> String {
+    took(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// A duration in microseconds with a unit and few digits.
+pub(super) fn took(micros: u64) -> String {
     match micros {
         0..1_000 => format!("{micros} µs"),
-        1_000..1_000_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        1_000..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
+        10_000..1_000_000 => format!("{} ms", micros / 1_000),
         _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
     }
 }
 
-/// The page of one call, with all fields of its audit line.
+/// The page of one call, with parameters and result if they are known.
 pub(super) fn page(record: &Record, page: &mut Page) -> String {
+    let title = summary(record, page);
+    match &record.said {
+        Some(said) => spoken(&record.call.line, said, page),
+        None => {
+            page.gap();
+            page.text(
+                "The hub no longer has the arguments and the result. Press r to open the form with what you filled in last.",
+                Tone::Faint,
+            );
+        }
+    }
+    title
+}
+
+/// All fields of the call's audit line.
+pub(super) fn summary(record: &Record, page: &mut Page) -> String {
     let line = &record.call.line;
     let (word, tone) = outcome(&line.outcome);
     page.toned("Outcome", word, tone);
     page.toned("Error", line.error.as_deref().unwrap_or_default(), tone);
-    page.fact("When", &line.time);
+    page.fact("Time", &line.time);
     let who = [&*line.principal, &*line.client, &*line.transport];
-    page.fact("Who", who.into_iter().filter(|who| !who.is_empty()).collect::<Vec<_>>().join(", "));
+    page.fact(
+        "Caller",
+        who.into_iter().filter(|who| !who.is_empty()).collect::<Vec<_>>().join(", "),
+    );
     page.fact("Session", &line.session);
     page.fact("Folder", &line.workspace);
     page.fact("Server", &line.server);
     page.fact("Method", &line.method);
     page.fact("Decision", decided(line));
     page.fact("Rule", line.rule.as_deref().unwrap_or_default());
-    page.fact("Rule stands at", line.at.as_deref().unwrap_or_default());
-    page.fact("Took", took(line.micros));
+    page.fact("Rule defined at", line.at.as_deref().unwrap_or_default());
+    page.fact("Duration", took(line.micros));
     page.fact("Size", format!("{} sent, {} received", bytes(line.sent), bytes(line.received)));
-    match &record.said {
-        Some(said) => spoken(line, said, page),
-        None => {
-            page.gap();
-            page.text(
-                "What it said is not known any more. r opens its form, with what you filled in last.",
-                Tone::Faint,
-            );
-        }
-    }
     named(line).to_owned()
 }
 
@@ -107,7 +123,7 @@ fn spoken(line: &AuditCallLine, said: &Value, page: &mut Page) {
     }
     let causes = said.pointer("/error/causes").and_then(Value::as_array).into_iter().flatten();
     for cause in causes.filter_map(Value::as_str) {
-        page.toned("Because", cause, Tone::Bad);
+        page.toned("Cause", cause, Tone::Bad);
     }
     if let Some(result) = said.get("result") {
         page.heading("Result");

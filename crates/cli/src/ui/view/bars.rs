@@ -50,34 +50,50 @@ fn placed(model: &Model) -> Vec<(View, usize, String)> {
     View::ALL.iter().enumerate().map(place).collect()
 }
 
-/// The available actions, each with its key.
-pub(super) fn choices(choices: &[Choice], area: Rect, buffer: &mut Buffer) {
-    for (choice, column) in spread(choices) {
-        if column + wide(choice.key) + 1 + wide(choice.label) > usize::from(area.width) {
+/// The available actions, each with its key; as many rows as they need.
+pub(super) fn choices(groups: &[Vec<Choice>], area: Rect, buffer: &mut Buffer) {
+    for (choice, row, column) in spread(groups, area.width) {
+        if row >= area.height {
             break;
         }
-        let at = area.x + u16::try_from(column).unwrap_or(0);
-        let (next, _) =
-            buffer.set_stringn(at, area.y, choice.key, area.width.into(), Tone::Strong.style());
-        buffer.set_stringn(next + 1, area.y, choice.label, area.width.into(), Tone::Faint.style());
+        let (x, y) = (area.x + column, area.y + row);
+        let room = usize::from(area.width.saturating_sub(column));
+        let (next, _) = buffer.set_stringn(x, y, choice.key, room, Tone::Strong.style());
+        let room = usize::from(area.right().saturating_sub(next + 1));
+        buffer.set_stringn(next + 1, y, choice.label, room, Tone::Faint.style());
     }
 }
 
-/// The action in this column.
-pub(super) fn choice_at(choices: &[Choice], area: Rect, column: u16) -> Option<Choice> {
-    let column = usize::from(column.checked_sub(area.x)?);
-    let hit = |(choice, at): &(&Choice, usize)| {
-        (*at..at + wide(choice.key) + 1 + wide(choice.label)).contains(&column)
-    };
-    spread(choices).find(hit).map(|(choice, _)| choice.clone())
+/// The number of rows that the actions need.
+pub(super) fn choice_rows(groups: &[Vec<Choice>], width: u16) -> u16 {
+    spread(groups, width).last().map_or(1, |(_, row, _)| row + 1)
 }
 
-fn spread(choices: &[Choice]) -> impl Iterator<Item = (&Choice, usize)> {
-    choices.iter().scan(1, |column, choice| {
-        let at = *column;
-        *column += wide(choice.key) + 1 + wide(choice.label) + 2;
-        Some((choice, at))
+/// The action at this place.
+pub(super) fn choice_at(groups: &[Vec<Choice>], area: Rect, at: Position) -> Option<Choice> {
+    let (column, row) = (at.x.checked_sub(area.x)?, at.y.checked_sub(area.y)?);
+    let hit = |(choice, in_row, from): &(&Choice, u16, u16)| {
+        *in_row == row && (*from..*from + width_of(choice)).contains(&column)
+    };
+    spread(groups, area.width).find(hit).map(|(choice, ..)| choice.clone())
+}
+
+/// Each action with its row and column. Each group begins a new row.
+fn spread(groups: &[Vec<Choice>], width: u16) -> impl Iterator<Item = (&Choice, u16, u16)> {
+    let (mut row, mut column) = (0, 1);
+    groups.iter().flat_map(|group| group.iter().enumerate()).map(move |(number, choice)| {
+        let is_full = column + width_of(choice) > width;
+        if column > 1 && (number == 0 || is_full) {
+            (row, column) = (row + 1, 1);
+        }
+        let at = column;
+        column += width_of(choice) + 2;
+        (choice, row, at)
     })
+}
+
+fn width_of(choice: &Choice) -> u16 {
+    u16::try_from(wide(choice.key) + 1 + wide(choice.label)).unwrap_or(u16::MAX)
 }
 
 /// The command line, or the latest message. Returns the cursor position.
@@ -100,6 +116,10 @@ pub(super) fn message(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<
     let (text, tone) = match &model.notice {
         Some(Notice::Good(text)) => (format!("✔ {text}"), Tone::Good),
         Some(Notice::Bad(text)) => (format!("✘ {text}"), Tone::Bad),
+        None if model.windows.is_empty() => match model.list_summary() {
+            Some(summary) => (summary, Tone::Accent),
+            None => return None,
+        },
         None => return None,
     };
     let text = cut(&clean(&text), room.saturating_sub(1));
@@ -111,15 +131,15 @@ pub(super) fn message(model: &Model, area: Rect, buffer: &mut Buffer) -> Option<
 pub(super) fn status(model: &Model, area: Rect, buffer: &mut Buffer) {
     let hub = &model.known.hub;
     let text = match &model.known.link {
-        LinkState::Opening => "… looking for the hub".to_owned(),
-        LinkState::Lost { why } => format!("✘ no hub: {why}; looking for it"),
+        LinkState::Opening => "… connecting to the hub".to_owned(),
+        LinkState::Lost { why } => format!("✘ no hub: {why}; retrying"),
         LinkState::Open => {
             let questions = match model.known.questions.len() {
                 0 => String::new(),
                 waiting => format!(" · {}", show::count(waiting, "question")),
             };
             format!(
-                "✔ hub {} ({}) · {} · {} in flight{questions}",
+                "✔ hub {} ({}) · {} · {} running{questions}",
                 hub.pid,
                 hub.version,
                 show::count(hub.clients, "client"),
@@ -153,7 +173,7 @@ pub(super) fn border(title: &str, extent: Extent, area: Rect, buffer: &mut Buffe
     buffer.set_stringn(left + 2, top, title, area.width.into(), Tone::Strong.style());
     if extent.length > extent.height {
         let seen = (extent.offset + extent.height).min(extent.length);
-        let said = format!(" {} to {seen} of {} ", extent.offset + 1, extent.length);
+        let said = format!(" lines {} to {seen} of {} ", extent.offset + 1, extent.length);
         let at = right.saturating_sub(u16::try_from(wide(&said)).unwrap_or(0) + 1);
         buffer.set_stringn(at, bottom, said, area.width.into(), style);
     }

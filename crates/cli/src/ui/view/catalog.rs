@@ -28,17 +28,19 @@ pub(super) fn head(view: View, width: usize) -> Line<'static> {
 }
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Line<'static>> {
-    let items = model.items();
-    items.into_iter().skip(top).take(height).map(|item| one(item, width)).collect()
+    let marked = &model.list().marked;
+    let line = |item: &Item| one(item, marked.contains(&item.name), width);
+    model.items().into_iter().skip(top).take(height).map(line).collect()
 }
 
-fn one(item: &Item, width: usize) -> Line<'static> {
+fn one(item: &Item, is_marked: bool, width: usize) -> Line<'static> {
+    let title = if is_marked { format!("» {}", item.title) } else { item.title.clone() };
     let cost = match item.kind {
         ItemKind::Template => "any".to_owned(),
         _ => item.cost.map(|cost| format!("{cost:>6}")).unwrap_or_default(),
     };
     let cells = [
-        Cell::new(&item.title, name(width), Tone::Strong),
+        Cell::new(title, name(width), Tone::Strong),
         Cell::new(&item.server, Width::Columns(14), Tone::Plain),
         Cell::new(cost, Width::Columns(6), Tone::Plain),
         Cell::new(item.description.lines().next().unwrap_or_default(), Width::Rest, Tone::Faint),

@@ -14,9 +14,9 @@ pub(super) fn content(entry: &Entry, width: usize) -> Content {
     page.fact("File", &entry.file);
     match entry.writing {
         Writing::Allowed => {
-            page.text("What is hidden as ******** stays what it is. ^S saves it; the hub checks it first.", Tone::Faint);
+            page.text("Values shown as ******** stay as they are. ^S saves; the hub checks the entry first.", Tone::Faint);
         }
-        Writing::Forbidden => page.text("It cannot be changed here.", Tone::Warn),
+        Writing::Forbidden => page.text("This file cannot be changed here.", Tone::Warn),
     }
     page.text(entry.problem.as_deref().unwrap_or_default(), Tone::Bad);
     page.gap();

@@ -7,9 +7,10 @@ use serde_json::Value;
 use switchboard_wire::json::Raw;
 
 use super::Content;
+use super::activity::duration;
 use super::page::Page;
 use super::result;
-use super::text::{Tone, clean, tail, wide};
+use super::text::{Tone, clean, tail, wide, wrap};
 use crate::ui::app::{CallState, FieldInput, Form, FormField, Purpose, TrackedCall};
 use crate::wait;
 
@@ -54,7 +55,7 @@ pub(super) fn content(form: &Form, width: usize) -> Content {
 
 /// Draws a field: its title, then its input. Returns the column of the cursor.
 fn field(blank: &FormField, is_here: bool, width: usize, page: &mut Page) -> u16 {
-    let needed = if blank.field.is_required { " (needed)" } else { "" };
+    let needed = if blank.field.is_required { " (required)" } else { "" };
     let name = Tone::Strong.style();
     page.line(Line::from(vec![
         Span::styled(clean(&blank.field.title), name),
@@ -62,43 +63,66 @@ fn field(blank: &FormField, is_here: bool, width: usize, page: &mut Page) -> u16
     ]));
     let room = width.saturating_sub(INDENT_COLUMNS + 2);
     let marker = if is_here { "> " } else { "  " };
-    let mut spans = vec![Span::raw(marker)];
     let mut column = INDENT_COLUMNS;
     match &blank.given {
-        FieldInput::Text(typed) if typed.is_empty() => {
-            spans.push(Span::styled(clean(&blank.field.expected()), Tone::Faint.style()));
-        }
         FieldInput::Text(typed) => {
-            spans.push(Span::styled(clean(&tail(&typed.text(), room)), Tone::Accent.style()));
-            column += wide(&tail(&typed.before(), room));
+            let input = if typed.is_empty() {
+                Span::styled(clean(&blank.field.expected()), Tone::Faint.style())
+            } else {
+                column += wide(&tail(&typed.before(), room));
+                Span::styled(clean(&tail(&typed.text(), room)), Tone::Accent.style())
+            };
+            page.line(Line::from(vec![Span::raw(marker), input]));
         }
-        FieldInput::One(chosen) => spans.extend(one(blank, *chosen, is_here)),
+        FieldInput::One(chosen) => {
+            write_choices(one(blank, *chosen, is_here), marker, room, page);
+        }
         FieldInput::Several { ticked, at } => {
-            spans.extend(several(blank, ticked, is_here.then_some(*at)));
+            write_choices(several(blank, ticked, is_here.then_some(*at)), marker, room, page);
         }
     }
-    page.line(Line::from(spans));
     u16::try_from(column).unwrap_or(0)
 }
 
-/// The choices, with the selected one in brackets.
-fn one(blank: &FormField, chosen: Option<usize>, is_here: bool) -> Vec<Span<'static>> {
+/// Writes choices on as many lines as they need; a choice that is longer than a line is wrapped.
+fn write_choices(choices: Vec<(String, Tone)>, marker: &str, room: usize, page: &mut Page) {
+    let indentation = " ".repeat(INDENT_COLUMNS);
+    let mut spans = vec![Span::raw(marker.to_owned())];
+    let mut taken = 0;
+    for (text, tone) in choices {
+        for piece in wrap(&text, room) {
+            let columns = wide(&piece);
+            if taken > 0 && taken + columns > room {
+                page.line(Line::from(std::mem::take(&mut spans)));
+                spans.push(Span::raw(indentation.clone()));
+                taken = 0;
+            }
+            spans.push(Span::styled(piece, tone.style()));
+            spans.push(Span::raw("  "));
+            taken += columns + 2;
+        }
+    }
+    page.line(Line::from(spans));
+}
+
+/// The choices, with the chosen one in brackets.
+fn one(blank: &FormField, chosen: Option<usize>, is_here: bool) -> Vec<(String, Tone)> {
     let label = |(number, label): (usize, &str)| {
         if chosen == Some(number) {
-            Span::styled(format!("[{}] ", clean(label)), Tone::Accent.style())
+            (format!("[{}]", clean(label)), Tone::Accent)
         } else {
-            Span::styled(format!(" {}  ", clean(label)), Tone::Faint.style())
+            (format!(" {} ", clean(label)), Tone::Faint)
         }
     };
-    let mut spans: Vec<_> = blank.labels().into_iter().enumerate().map(label).collect();
+    let mut choices: Vec<_> = blank.labels().into_iter().enumerate().map(label).collect();
     if is_here {
-        spans.push(Span::styled(" ← →", Tone::Faint.style()));
+        choices.push(("← →".to_owned(), Tone::Faint));
     }
-    spans
+    choices
 }
 
 /// The choices, each with a check box.
-fn several(blank: &FormField, ticked: &[bool], at: Option<usize>) -> Vec<Span<'static>> {
+fn several(blank: &FormField, ticked: &[bool], at: Option<usize>) -> Vec<(String, Tone)> {
     let label = |(number, label): (usize, &str)| {
         let is_ticked = ticked.get(number).copied().unwrap_or_default();
         let tone = match (at == Some(number), is_ticked) {
@@ -107,19 +131,19 @@ fn several(blank: &FormField, ticked: &[bool], at: Option<usize>) -> Vec<Span<'s
             (false, false) => Tone::Faint,
         };
         let mark = if is_ticked { 'x' } else { ' ' };
-        [Span::styled(format!("[{mark}] {}", clean(label)), tone.style()), Span::raw("  ")]
+        (format!("[{mark}] {}", clean(label)), tone)
     };
-    let mut spans: Vec<_> = blank.labels().into_iter().enumerate().flat_map(label).collect();
+    let mut choices: Vec<_> = blank.labels().into_iter().enumerate().map(label).collect();
     if at.is_some() {
-        spans.push(Span::styled("← → Space", Tone::Faint.style()));
+        choices.push(("← → Space".to_owned(), Tone::Faint));
     }
-    spans
+    choices
 }
 
 fn offers(offered: &[String], page: &mut Page) {
     if !offered.is_empty() {
         let shown: Vec<_> = offered.iter().take(MAX_OFFERS).map(String::as_str).collect();
-        page.text(&indented(&format!("^N takes: {}", shown.join(", "))), Tone::Accent);
+        page.text(&indented(&format!("^N completes: {}", shown.join(", "))), Tone::Accent);
     }
 }
 
@@ -146,11 +170,11 @@ fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page)
         CallState::Done { result, note, took } => {
             let is_error = result.get("isError") == Some(&Value::Bool(true));
             let (said, tone) = if is_error {
-                ("✘ the tool reports an error, after", Tone::Bad)
+                ("✘ the tool reported an error after", Tone::Bad)
             } else {
                 ("✔ done in", Tone::Good)
             };
-            page.text(&format!("{said} {} ms", took.as_millis()), tone);
+            page.text(&format!("{said} {}", duration(*took)), tone);
             page.text(note.as_deref().unwrap_or_default(), Tone::Faint);
             page.gap();
             match purpose {
@@ -164,7 +188,7 @@ fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page)
 
 fn underway(progress: Option<&Value>) -> String {
     match progress.map(Raw::from) {
-        Some(params) => wait::progress_line("calling", &params),
-        None => "calling …".to_owned(),
+        Some(params) => wait::progress_line("running", &params),
+        None => "running …".to_owned(),
     }
 }

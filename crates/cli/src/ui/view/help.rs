@@ -10,52 +10,54 @@ const KEYS: [(&str, &[(&str, &str)]); 5] = [
     (
         "Everywhere",
         &[
-            ("1 … 7, Tab", "the views; ← and → too"),
-            ("↑ ↓, j k", "up and down; PgUp, PgDn, Home, End"),
-            ("Enter", "opens what is chosen"),
-            ("Esc", "closes the window, or forgets what is looked for"),
-            ("f", "finds while you type; Enter keeps it"),
-            (": /", "the command line; Tab completes, ↑ goes back"),
-            ("^L ^Z ^C", "draws anew, goes to the background, quits; q quits too"),
+            ("1 … 7, Tab, ← →", "switch the view"),
+            ("↑ ↓, j k", "move; PgUp, PgDn, Home and End too"),
+            ("Enter", "open the row"),
+            ("Esc", "close the window, or reset marks, search and filter"),
+            ("/", "find while you type; Enter keeps the search"),
+            ("s f", "sort by the next column; show the next state only"),
+            ("Space", "mark several rows"),
+            ("y J", "copy the row or window; show it as JSON"),
+            (":", "command line; Tab completes, ↑ goes back"),
+            ("^L ^Z ^C q", "redraw, suspend, quit, quit"),
         ],
     ),
     (
         "Servers",
         &[
-            ("e d", "enable, disable"),
-            ("r", "connect anew"),
-            ("a", "look at what awaits approval, and decide"),
+            ("e d r", "enable, disable, reconnect: one server or those marked"),
+            ("a", "review what awaits approval"),
             ("i o", "sign in, sign out"),
-            ("l t", "its log, live; its tools"),
-            ("c", "change its entry"),
-            ("n x", "new, remove"),
+            ("l t", "follow the log; show the tools"),
+            ("c", "change the entry"),
+            ("n x", "add a server, remove one"),
         ],
     ),
     (
         "Forms",
         &[
-            ("Tab ↑ ↓", "from field to field"),
-            ("← → Space", "choose; ^N takes what the server offers"),
-            ("^S", "does it; Enter does on the button"),
-            ("^X", "cancels the call"),
+            ("Tab ↑ ↓", "go from field to field, and around"),
+            ("← → Space", "choose; ^N completes"),
+            ("^S", "submit; Enter on the button too"),
+            ("^X ^Y", "cancel the call, copy its result"),
         ],
     ),
     (
         "Questions",
         &[
-            ("o s p a", "allow once, for the session, in the project, always"),
-            ("d n", "deny, never allow"),
-            ("x", "forgets an answer that is remembered, below the questions"),
+            ("o s p a", "allow once, for this session, in this project, always"),
+            ("d n", "deny, always deny"),
+            ("x", "forget a remembered answer, below the questions"),
         ],
     ),
     (
         "Commands",
         &[
-            ("/mcp", "the servers"),
-            ("/mcp enable", "[NAME|all], and disable"),
-            ("/mcp reconnect", "NAME"),
-            ("/mcp__SERVER__…", "a prompt, with its arguments in order"),
-            ("@SERVER:URI", "reads a resource"),
+            (":mcp enable", "NAME or all; disable too"),
+            (":mcp reconnect", "NAME"),
+            (":mcp__SERVER__…", "get a prompt, with its arguments in order"),
+            ("@SERVER:URI", "read a resource"),
+            (":servers", "switch the view by its name"),
         ],
     ),
 ];
@@ -68,6 +70,6 @@ pub(super) fn page(page: &mut Page) -> String {
         }
     }
     page.gap();
-    page.text("The mouse works too: tabs, rows, the bar at the bottom, the wheel.", Tone::Faint);
+    page.text("The mouse works too: tabs, rows, keys at the bottom, the wheel.", Tone::Faint);
     "help".to_owned()
 }

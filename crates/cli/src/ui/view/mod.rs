@@ -10,24 +10,34 @@ mod entry;
 mod form;
 mod help;
 mod page;
+mod preview;
 mod problems;
 mod queue;
 mod result;
 mod review;
 mod server;
 mod servers;
+mod sparkline;
 mod text;
+pub(super) mod top;
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::text::Line;
 
-use super::app::{Act, Choice, Model, Scroll, Typing, View, Window, WindowKind, choices};
+use super::app::{
+    Act, Choice, LinkState, Model, Scroll, Typing, View, Window, WindowKind, choice_groups,
+};
 use page::Page;
 use text::Tone;
 
 /// The smallest screen that everything fits on.
 const MIN_SCREEN_SIZE: (u16, u16) = (80, 24);
+
+/// The narrowest screen with a preview beside the list.
+const MIN_PREVIEW_SCREEN_COLUMNS: u16 = 120;
+/// The widest list beside a preview.
+const MAX_LIST_COLUMNS: u16 = 116;
 
 /// The areas of the screen.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +46,8 @@ struct ScreenLayout {
     /// Column headings, or the search text.
     head: Rect,
     body: Rect,
+    /// Beside the list on a wide screen.
+    preview: Option<Rect>,
     choices: Rect,
     message: Rect,
     status: Rect,
@@ -74,13 +86,18 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
         too_small(area, buffer);
         return None;
     }
-    let frame = ScreenLayout::of(area);
+    let frame = ScreenLayout::of(model, area);
     bars::tabs(model, frame.tabs, buffer);
     let mut cursor = match model.window() {
-        None => list(model, frame, buffer),
+        None => {
+            if let Some(area) = frame.preview {
+                preview::draw(model, area, buffer);
+            }
+            list(model, frame, buffer)
+        }
         Some(window) => over(model, window, frame, buffer),
     };
-    bars::choices(&choices(model), frame.choices, buffer);
+    bars::choices(&choice_groups(model), frame.choices, buffer);
     if let Some(at) = bars::message(model, frame.message, buffer) {
         cursor = Some(at);
     }
@@ -89,19 +106,19 @@ pub(crate) fn draw(model: &Model, buffer: &mut Buffer) -> Option<Position> {
 }
 
 /// The number of list rows that fit.
-pub(crate) fn rows(size: (u16, u16)) -> usize {
-    ScreenLayout::of(Rect::new(0, 0, size.0, size.1)).body.height.into()
+pub(crate) fn rows(model: &Model) -> usize {
+    ScreenLayout::of_model(model).body.height.into()
 }
 
 /// The clickable place at a position of the screen.
 pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
-    let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let frame = ScreenLayout::of_model(model);
     let at = Position::new(column, row);
     if frame.tabs.contains(at) {
         return bars::tab_at(model, column).map(Spot::Tab);
     }
     if frame.choices.contains(at) {
-        let choice: Option<Choice> = bars::choice_at(&choices(model), frame.choices, column);
+        let choice: Option<Choice> = bars::choice_at(&choice_groups(model), frame.choices, at);
         return choice.map(|choice| Spot::Choice(choice.act));
     }
     if !frame.body.contains(at) || !model.windows.is_empty() {
@@ -115,8 +132,7 @@ pub(crate) fn spot(model: &Model, column: u16, row: u16) -> Option<Spot> {
 
 /// The length and visible part of a window.
 pub(crate) fn extent(model: &Model, window: &Window) -> Extent {
-    let frame = ScreenLayout::of(Rect::new(0, 0, model.size.0, model.size.1));
-    let inner = inner(frame);
+    let inner = inner(ScreenLayout::of_model(model));
     measured(window, &content(model, window, inner.width.into()), inner)
 }
 
@@ -135,8 +151,8 @@ fn measured(window: &Window, content: &Content, inner: Rect) -> Extent {
 
 fn too_small(area: Rect, buffer: &mut Buffer) {
     let said = format!(
-        "This needs {}×{}; the terminal is {}×{}.",
-        MIN_SCREEN_SIZE.0, MIN_SCREEN_SIZE.1, area.width, area.height
+        "The terminal has {}×{} characters; this needs {}×{}.",
+        area.width, area.height, MIN_SCREEN_SIZE.0, MIN_SCREEN_SIZE.1
     );
     for (row, line) in (0..area.height).zip(text::wrap(&said, area.width.into())) {
         buffer.set_stringn(area.x, area.y + row, line, area.width.into(), Tone::Plain.style());
@@ -152,7 +168,13 @@ fn list(model: &Model, frame: ScreenLayout, buffer: &mut Buffer) -> Option<Posit
         let said = nothing(model, all);
         let mut page = Page::new(width.saturating_sub(4));
         page.text(&said, Tone::Faint);
-        paint(&page.lines(), 0, Rect { x: 2, y: frame.body.y + 1, ..frame.body }, buffer);
+        let body = frame.body;
+        paint(
+            &page.lines(),
+            0,
+            Rect { x: 2, y: body.y + 1, width: body.width.saturating_sub(4), ..body },
+            buffer,
+        );
         return cursor;
     }
     let height = usize::from(frame.body.height);
@@ -206,14 +228,19 @@ fn head(
 
 fn nothing(model: &Model, all: usize) -> String {
     let said = match model.view {
-        _ if all > 0 => "Nothing fits; Esc forgets what is looked for.",
-        View::Servers => "No server is configured yet: n adds one.",
-        View::Tools => "There are no tools.",
-        View::Prompts => "There are no prompts.",
-        View::Resources => "There are no resources.",
-        View::Queue => "Nobody asks anything. While this is open, it may be asked.",
-        View::Activity => "No call was made yet.",
-        View::Problems => "Nothing is wrong.",
+        _ if all > 0 => "No match. Press Esc to show everything.",
+        _ if !matches!(model.known.link, LinkState::Open) => {
+            "No hub. What it serves appears here when it runs."
+        }
+        View::Servers => {
+            "No servers yet. Press n to add one, or run `switchboard setup` to import those of your clients."
+        }
+        View::Tools => "No tools. The servers that are connected offer none.",
+        View::Prompts => "No prompts. The servers that are connected offer none.",
+        View::Resources => "No resources. The servers that are connected offer none.",
+        View::Queue => "No questions. Questions that your clients cannot show will appear here.",
+        View::Activity => "No calls yet.",
+        View::Problems => "No problems.",
     };
     said.to_owned()
 }
@@ -247,6 +274,10 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
         WindowKind::Review { name } => review::page(model, name, &mut page),
         WindowKind::Record(record) => activity::page(record, &mut page),
         WindowKind::Question { id } => queue::page(model, id, &mut page),
+        WindowKind::Json { title, text } => {
+            page.text(text, Tone::Accent);
+            title.clone()
+        }
         WindowKind::SignIn { server, page: at } => server::sign_in(model, server, at, &mut page),
         WindowKind::Remove { server, scope, file } => {
             review::removal(server, scope, file, &mut page)
@@ -256,7 +287,8 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
 }
 
 fn outer(frame: ScreenLayout) -> Rect {
-    Rect { y: frame.head.y, height: frame.head.height + frame.body.height, ..frame.body }
+    let height = frame.head.height + frame.body.height;
+    Rect { y: frame.head.y, height, width: frame.tabs.width, ..frame.body }
 }
 
 fn inner(frame: ScreenLayout) -> Rect {
@@ -279,18 +311,36 @@ fn paint(lines: &[Line<'static>], from: usize, area: Rect, buffer: &mut Buffer) 
 // === impl ScreenLayout ===
 
 impl ScreenLayout {
-    fn of(area: Rect) -> Self {
-        let row =
-            |y: u16| Rect { y: area.y + y.min(area.height.saturating_sub(1)), height: 1, ..area };
+    fn of_model(model: &Model) -> Self {
+        Self::of(model, Rect::new(0, 0, model.size.0, model.size.1))
+    }
+
+    fn of(model: &Model, area: Rect) -> Self {
+        let rows = |y: u16, height: u16| {
+            let y = y.min(area.height.saturating_sub(1));
+            Rect { y: area.y + y, height: height.min(area.height.saturating_sub(y)), ..area }
+        };
         let last = area.height.saturating_sub(1);
-        let body = Rect { y: area.y + 2, height: area.height.saturating_sub(5), ..area };
+        let bars = bars::choice_rows(&choice_groups(model), area.width);
+        let body = rows(2, area.height.saturating_sub(4 + bars));
+        let has_preview = model.windows.is_empty() && area.width >= MIN_PREVIEW_SCREEN_COLUMNS;
+        let list_columns = (area.width * 3 / 5).clamp(1, MAX_LIST_COLUMNS);
+        // The two columns between them hold the border.
+        let preview = has_preview.then(|| Rect {
+            x: area.x + list_columns + 1,
+            y: body.y.saturating_sub(1),
+            width: area.width.saturating_sub(list_columns + 1),
+            height: body.height + 1,
+        });
+        let width = if has_preview { list_columns } else { area.width };
         Self {
-            tabs: row(0),
-            head: row(1),
-            body,
-            choices: row(last.saturating_sub(2)),
-            message: row(last.saturating_sub(1)),
-            status: row(last),
+            tabs: rows(0, 1),
+            head: Rect { width, ..rows(1, 1) },
+            body: Rect { width, ..body },
+            preview,
+            choices: rows(last.saturating_sub(1 + bars), bars),
+            message: rows(last.saturating_sub(1), 1),
+            status: rows(last, 1),
         }
     }
 }

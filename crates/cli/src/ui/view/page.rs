@@ -68,6 +68,20 @@ impl Page {
         }
     }
 
+    /// The columns for the value of a fact.
+    pub(super) fn fact_columns(&self) -> usize {
+        self.width.saturating_sub(NAME_COLUMNS + 1)
+    }
+
+    /// Adds a sparkline, whose blanks stay.
+    pub(super) fn bars(&mut self, name: &str, bars: &str) {
+        let spans = [
+            Span::styled(format!("{name:<width$}", width = NAME_COLUMNS + 1), Tone::Faint.style()),
+            Span::styled(bars.to_owned(), Tone::Accent.style()),
+        ];
+        self.lines.push(Line::from(spans.to_vec()));
+    }
+
     pub(super) fn line(&mut self, line: Line<'static>) {
         self.lines.push(line);
     }

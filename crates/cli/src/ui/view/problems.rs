@@ -5,7 +5,7 @@
 use ratatui_core::text::Line;
 
 use super::text::{Cell, Tone, Width, row};
-use crate::ui::app::{Model, ProblemRow, troubles};
+use crate::ui::app::{Model, ProblemRow};
 
 /// The width of the problem column on a screen this wide.
 fn what(width: usize) -> Width {
@@ -13,13 +13,15 @@ fn what(width: usize) -> Width {
 }
 
 pub(super) fn head(width: usize) -> Line<'static> {
-    let cells =
-        [Cell::new("  WHAT", what(width), Tone::Faint), Cell::new("WHY", Width::Rest, Tone::Faint)];
+    let cells = [
+        Cell::new("  PROBLEM", what(width), Tone::Faint),
+        Cell::new("CAUSE", Width::Rest, Tone::Faint),
+    ];
     row(&cells, width)
 }
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Line<'static>> {
-    let troubles = troubles(&model.known);
+    let troubles = model.troubles();
     troubles.into_iter().skip(top).take(height).map(|trouble| one(&trouble, width)).collect()
 }
 

@@ -23,29 +23,47 @@ pub(super) fn head(width: usize) -> Line<'static> {
 }
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Line<'static>> {
-    let questions = model.known.questions.iter().map(|asked| one(asked, width));
-    let answers = model.known.answers.iter().map(|answer| remembered(answer, width));
+    let questions = model.questions().into_iter().map(|asked| one(asked, width));
+    let answers = model.answers().into_iter().map(|answer| remembered(answer, width));
     questions.chain(answers).skip(top).take(height).collect()
 }
 
 fn remembered(answer: &LastingAnswer, width: usize) -> Line<'static> {
-    let lasts = match answer.answer {
-        AnswerLifetime::Project => "project".to_owned(),
-        lasting => lasting.to_string(),
-    };
     let rule = match &answer.question {
         AskReason::Rule(rule) => format!(" (rule {rule})"),
         AskReason::Undecided => String::new(),
     };
-    let place = answer.project.as_ref().map(|project| format!(" in {project}"));
-    let question = format!("may {} be called?{rule}{}", answer.tool, place.unwrap_or_default());
+    let question = format!("{}: {}{rule}", answer.tool, remembered_words(answer));
     let cells = [
-        Cell::new(lasts, Width::Columns(12), Tone::Faint),
+        Cell::new("answered", Width::Columns(12), Tone::Faint),
         Cell::new(&answer.server, Width::Columns(16), Tone::Plain),
-        Cell::new("answered", Width::Columns(14), Tone::Faint),
+        Cell::new("-", Width::Columns(14), Tone::Faint),
         Cell::new(question, Width::Rest, Tone::Faint),
     ];
     row(&cells, width)
+}
+
+/// A remembered answer in the words of the choices.
+fn remembered_words(answer: &LastingAnswer) -> String {
+    match (answer.answer, &answer.project) {
+        (AnswerLifetime::Never, _) => "always deny".to_owned(),
+        (AnswerLifetime::Project, Some(project)) => format!("always allow in {project}"),
+        (AnswerLifetime::Project, None) => "always allow in this project".to_owned(),
+        _ => "always allow".to_owned(),
+    }
+}
+
+/// The page of a remembered answer.
+pub(super) fn answer_page(answer: &LastingAnswer, page: &mut Page) -> String {
+    page.fact("Server", &answer.server);
+    page.fact("Tool", &answer.tool);
+    page.fact("Answer", remembered_words(answer));
+    if let AskReason::Rule(rule) = &answer.question {
+        page.fact("Asked by rule", rule);
+    }
+    page.gap();
+    page.text("Press x to forget the answer; the next call asks again.", Tone::Faint);
+    "Remembered answer".to_owned()
 }
 
 fn one(asked: &WaitingQuestion, width: usize) -> Line<'static> {
@@ -63,47 +81,55 @@ fn one(asked: &WaitingQuestion, width: usize) -> Line<'static> {
 /// The kind of a question, and the question on one line.
 fn in_words(asked: &WaitingQuestion) -> (&'static str, String) {
     match asked.text("/kind") {
-        "permission" => ("permission", format!("may {} be called?", asked.text("/tool"))),
+        "permission" => ("permission", format!("allow a call of {}?", asked.text("/tool"))),
         "elicitation" if asked.text("/params/mode") == "url" => {
             ("page", asked.text("/params/message").to_owned())
         }
         "elicitation" => ("form", asked.text("/params/message").to_owned()),
-        "sampling" => ("model", "what would a model say?".to_owned()),
-        _ => ("?", "something that this version does not know".to_owned()),
+        "sampling" => ("sampling", "a model should answer; you can answer instead".to_owned()),
+        _ => ("?", "unknown to this version".to_owned()),
     }
 }
 
 /// The page of a question that is answered with yes or no.
 pub(super) fn page(model: &Model, id: &str, page: &mut Page) -> String {
     let Some(asked) = model.known.question(id) else {
-        page.text("It no longer waits.", Tone::Faint);
+        page.text("This question has been answered, or was withdrawn.", Tone::Faint);
         return "question".to_owned();
     };
     match asked.text("/kind") {
         "permission" => permission(asked, page),
         "elicitation" => visit(asked, page),
         _ => {
-            page.text("This version does not know what is asked.", Tone::Plain);
+            page.text("This version does not know this kind of question.", Tone::Plain);
             page.text(&show::block(&asked.about), Tone::Faint);
         }
     }
-    format!("{} asks", asked.server)
+    format!("question from {}", asked.server)
 }
 
 fn permission(asked: &WaitingQuestion, page: &mut Page) {
-    page.text(&format!("May {} do this?", asked.server), Tone::Strong);
+    page.text(&permission_sentence(asked), Tone::Strong);
     page.gap();
     page.fact("Tool", asked.text("/tool"));
-    page.fact("Asked by", asked.client.as_deref().unwrap_or_default());
-    page.fact("It", says(asked));
+    page.fact("Client", asked.client.as_deref().unwrap_or_default());
+    page.fact("The tool", says(asked));
     let because = asked.about.get("because").cloned().unwrap_or_default();
     let because =
         serde_json::from_value::<DecisionReason>(because).map(|because| because.to_string());
-    page.fact("Asked because", because.unwrap_or_default());
-    page.fact("Rule to allow it", asked.text("/allow"));
+    page.fact("Reason", because.unwrap_or_default());
+    page.fact("Rule to allow", asked.text("/allow"));
     page.heading("Arguments");
     let arguments = asked.about.get("arguments").unwrap_or(&Value::Null);
     page.text(&show::block(arguments), Tone::Accent);
+}
+
+/// The question as a sentence.
+fn permission_sentence(asked: &WaitingQuestion) -> String {
+    let client =
+        asked.client.as_deref().unwrap_or(if asked.is_ours() { "you" } else { "A client" });
+    let (client, verb) = if client == "you" { ("You", "want") } else { (client, "wants") };
+    format!("{client} {verb} to call {} of {}. Allow it?", asked.text("/tool"), asked.server)
 }
 
 /// The annotations of the tool, and the worst case if it has none.
@@ -111,9 +137,9 @@ fn says(asked: &WaitingQuestion) -> String {
     let annotations = asked.about.get("annotations").cloned().unwrap_or_default();
     let annotations: ToolAnnotations = serde_json::from_value(annotations).unwrap_or_default();
     let says = [
-        (annotations.is_destructive(), "may destroy something"),
+        (annotations.is_destructive(), "may destroy data"),
         (annotations.read_only_hint == Some(true), "says that it only reads"),
-        (annotations.open_world_hint == Some(true), "reaches beyond this machine"),
+        (annotations.open_world_hint == Some(true), "reaches other machines"),
     ];
     says.into_iter()
         .filter(|(is_so, _)| *is_so)
@@ -128,20 +154,23 @@ fn visit(asked: &WaitingQuestion, page: &mut Page) {
     page.gap();
     let address = asked.text("/params/url");
     let Some(url) = crate::ask::page(address) else {
-        page.text("It names an address that is no page, and that is not opened:", Tone::Bad);
+        page.text(
+            "The server sent an address that is not a web page. It will not be opened:",
+            Tone::Bad,
+        );
         page.text(address, Tone::Plain);
         return;
     };
     let host = url.host_str().unwrap_or_default();
-    page.text("It wants you to visit a page of", Tone::Plain);
+    page.text("The server asks you to visit a page of this host:", Tone::Plain);
     page.gap();
     page.text(&format!("  {host}"), Tone::Strong);
     page.gap();
     if url.scheme() == "http" {
-        page.text("! The connection to it is not encrypted.", Tone::Warn);
+        page.text("! The connection is not encrypted (http).", Tone::Warn);
     }
     if host.split('.').any(|label| label.starts_with("xn--")) {
-        page.text("! Its name is written with letters of other scripts.", Tone::Warn);
+        page.text("! The host name contains characters that can look like others.", Tone::Warn);
     }
     page.text(url.as_str(), Tone::Accent);
 }

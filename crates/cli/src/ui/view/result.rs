@@ -16,11 +16,11 @@ pub(super) fn result(result: &Value, page: &mut Page) {
         block(each, page);
     }
     if let Some(structured) = result.get("structuredContent") {
-        page.heading("structured");
+        page.heading("Structured content");
         page.text(&show::block(structured), Tone::Accent);
     }
     if page.length() == before {
-        page.text("Nothing was said.", Tone::Faint);
+        page.text("The result is empty.", Tone::Faint);
     }
 }
 

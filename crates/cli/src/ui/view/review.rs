@@ -9,15 +9,15 @@ use super::text::Tone;
 use crate::show;
 use crate::ui::app::Model;
 
-/// The command or URL, all other members, and the changes since the last approval.
+/// The command or URL, the secrets that it gets, all other members, and the changes since the last approval.
 pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     let title = format!("approve {}?", show::word(name));
     let Some(case) = model.known.approvals.iter().find(|case| case.name == name) else {
-        page.text("Nothing of that name awaits approval any more.", Tone::Faint);
+        page.text("This item no longer awaits approval.", Tone::Faint);
         return title;
     };
     let said = format!(
-        "The {} comes from the project's own files. Once approved, exactly this may run:",
+        "The {} comes from the project's own files. If you approve it, exactly this may run:",
         case.kind
     );
     page.text(&said, Tone::Plain);
@@ -25,6 +25,10 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     if let Some(runs) = runs(&case.content) {
         page.text(&format!("  {runs}"), Tone::Strong);
         page.gap();
+    }
+    if !case.secrets.is_empty() {
+        let names: Vec<_> = case.secrets.iter().map(|name| show::word(name)).collect();
+        page.toned("Gets secrets", names.join(", "), Tone::Warn);
     }
     if !case.changes.is_empty() {
         page.heading("Changed since you approved it");
@@ -56,12 +60,12 @@ fn runs(content: &Value) -> Option<String> {
 
 /// The confirmation to remove a server.
 pub(super) fn removal(server: &str, scope: &str, file: &str, page: &mut Page) -> String {
-    page.text(&format!("The entry of {server} is taken out of"), Tone::Plain);
+    page.text(&format!("This removes the entry of {server} from"), Tone::Plain);
     page.gap();
     page.text(&format!("  {file}"), Tone::Strong);
     page.gap();
     page.fact("Scope", scope);
     page.gap();
-    page.text("y removes it, Esc leaves it.", Tone::Faint);
+    page.text("Press y to remove it, Esc to keep it.", Tone::Faint);
     format!("remove {server}?")
 }

@@ -5,37 +5,44 @@
 use std::collections::VecDeque;
 
 use switchboard_core::remote::{RemoteServer, RemoteStats};
+use switchboard_core::traffic::ServerTraffic;
 
+use super::activity::took;
 use super::page::Page;
-use super::servers::{state, why, word};
+use super::servers::{state, target, why};
+use super::sparkline::sparkline;
 use super::text::Tone;
 use crate::show;
-use crate::ui::app::{Model, Process};
+use crate::ui::app::{Model, Process, server_state};
 
 pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     let title = format!("server {name}");
     let Some(server) = model.known.server(name) else {
-        page.text("It is gone.", Tone::Faint);
+        page.text("This server is no longer configured.", Tone::Faint);
         return title;
     };
-    let (shown, tone) = state(word(server));
+    let (shown, tone) = state(server_state(server));
     page.toned("State", shown, tone);
     page.fact("Affects", server.connection_count().affected().unwrap_or_default());
     let moment = |millis: Option<u64>| millis.map(|millis| show::moment(millis / 1000));
-    page.fact("No answer since", moment(server.silent_since).unwrap_or_default());
+    page.fact("Lists read", moment(server.lists_read_at).unwrap_or_default());
+    page.fact("Silent since", moment(server.silent_since).unwrap_or_default());
     page.toned("Why", why(server).unwrap_or_default(), tone);
     let hint = server.error.as_ref().and_then(|error| error.hint.clone());
     page.fact("What to do", hint.unwrap_or_default());
     page.fact("Last tried", moment(server.last_tried_at).unwrap_or_default());
     let retry = server.retry_in_millis.map(|millis| format!("in {} s", millis.div_ceil(1000)));
-    page.fact("Tried again", retry.unwrap_or_default());
+    page.fact("Next attempt", retry.unwrap_or_default());
     page.gap();
     configured(server, page);
     spoken(server, page);
     if let Some(stats) = &server.stats {
         counted(stats, page);
     }
-    page.fact("Used by", model.known.users(name).join(", "));
+    if let Some(traffic) = model.known.server_traffic(name) {
+        write_traffic(traffic, page);
+    }
+    page.fact("Clients", model.known.users(name).join(", "));
     tree(model.known.processes(name), page);
     title
 }
@@ -44,36 +51,32 @@ fn configured(server: &RemoteServer, page: &mut Page) {
     page.fact("Scope", server.scope.name());
     let at = server.at.as_ref().map(|at| format!("{}:{}", at.origin, at.line));
     page.fact("File", at.unwrap_or_default());
-    page.fact("Via", server.transport.as_deref().unwrap_or_default());
+    page.fact("Transport", server.transport.as_deref().unwrap_or_default());
+    let label = if server.entry.as_ref().is_some_and(|entry| entry["url"].is_string()) {
+        "URL"
+    } else {
+        "Command"
+    };
+    page.fact(label, target(server));
 }
 
 fn spoken(server: &RemoteServer, page: &mut Page) {
     let names = [server.server_name.as_deref(), server.server_version.as_deref()];
-    page.fact("Calls itself", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    page.fact("Implementation", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
     let era = server.era.as_deref().unwrap_or_default();
     let protocol = server.protocol.as_ref().map(|protocol| format!("{protocol}, {era}"));
     page.fact("Protocol", protocol.unwrap_or_default());
-    page.fact("Offers", server.offers.join(", "));
+    page.fact("Capabilities", server.offers.join(", "));
     let took = server.connect_millis.map(|millis| format!("{millis} ms"));
     page.fact("Connected in", took.unwrap_or_default());
     if server.tool_count > 0 {
         let tools = show::count(server.tool_count, "tool");
-        page.fact(
-            "Tools",
-            format!("{tools}, which cost {} tokens", show::group_thousands(server.cost)),
-        );
+        page.fact("Tools", format!("{tools}, {} tokens", show::group_thousands(server.cost)));
     }
 }
 
 fn counted(stats: &RemoteStats, page: &mut Page) {
-    page.fact("Calls in flight", stats.calls_in_flight.to_string());
-    let latency = stats.latency.map(|latency| {
-        format!(
-            "half within {} ms, all but one of a hundred within {} ms",
-            latency.p50_millis, latency.p99_millis
-        )
-    });
-    page.fact("Latency", latency.unwrap_or_default());
+    page.fact("Running calls", stats.calls_in_flight.to_string());
     page.fact("Restarts", stats.restarts.to_string());
     let pids: Vec<_> = stats
         .pids
@@ -83,7 +86,26 @@ fn counted(stats: &RemoteStats, page: &mut Page) {
         .collect();
     page.fact("Process", pids.join(", "));
     let trouble = stats.last_error.as_ref().map(|error| error.causes.join(": "));
-    page.fact("Last trouble", trouble.unwrap_or_default());
+    page.fact("Last error", trouble.unwrap_or_default());
+}
+
+/// The calls and latencies of the last hour, each with a bar for one minute or several.
+fn write_traffic(traffic: &ServerTraffic, page: &mut Page) {
+    let counts = &traffic.counts;
+    let number = |count: u64, noun| show::count(usize::try_from(count).unwrap_or(usize::MAX), noun);
+    let parts = [
+        number(counts.calls, "call"),
+        number(counts.errors, "error"),
+        number(counts.tokens, "token"),
+    ];
+    page.fact("Last hour", parts.join(" · "));
+    page.bars("Calls", &sparkline(&traffic.per_minute, page.fact_columns()));
+    if let Some(latency) = &counts.latency {
+        let [p50, p95, p99] =
+            [latency.p50_micros, latency.p95_micros, latency.p99_micros].map(took);
+        page.fact("Latency", format!("p50 {p50} · p95 {p95} · p99 {p99}"));
+        page.bars("p50", &sparkline(&traffic.p50_micros_per_minute, page.fact_columns()));
+    }
 }
 
 /// The processes, each below its parent.
@@ -126,7 +148,7 @@ pub(super) fn bytes(bytes: u64) -> String {
 /// The log of the server's standard error.
 pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> String {
     if lines.is_empty() {
-        page.text("It has written nothing.", Tone::Faint);
+        page.text("Nothing logged yet. New lines appear here.", Tone::Faint);
     }
     for line in lines {
         page.text(line, Tone::Plain);
@@ -137,19 +159,19 @@ pub(super) fn log(server: &str, lines: &VecDeque<String>, page: &mut Page) -> St
 /// The sign-in page, and whether the sign-in is complete.
 pub(super) fn sign_in(model: &Model, server: &str, at: &str, page: &mut Page) -> String {
     let word = model.known.server(server).map_or("", |server| server.state.as_str());
-    if word == "connected" {
-        page.text("✔ Signed in, and connected.", Tone::Good);
+    if matches!(word, "connected" | "idle") {
+        page.text("✔ Signed in and connected.", Tone::Good);
     } else {
         let url = crate::ask::page(at);
         let host = url.as_ref().and_then(|url| url.host_str()).unwrap_or_default();
-        page.text("You sign in at a page of", Tone::Plain);
+        page.text("Sign in on a page of this host:", Tone::Plain);
         page.gap();
         page.text(&format!("  {host}"), Tone::Strong);
         page.gap();
         page.text(at, Tone::Accent);
         page.gap();
         page.text(
-            "o opens it in your browser. This window says when you are signed in.",
+            "Press o to open it in your browser. This window shows when you are signed in.",
             Tone::Faint,
         );
     }

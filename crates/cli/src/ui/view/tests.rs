@@ -12,12 +12,17 @@ use crate::ui::fixture::{api_fixture, model, press};
 
 const SMALL: (u16, u16) = (80, 24);
 const LARGE: (u16, u16) = (120, 34);
+const HUGE: (u16, u16) = (200, 50);
 
 /// The screen as text.
 fn screen(model: &Model) -> String {
     let mut buffer = Buffer::empty(Rect::new(0, 0, model.size.0, model.size.1));
     draw(model, &mut buffer);
-    let width = usize::from(model.size.0.max(1));
+    text_of(&buffer)
+}
+
+fn text_of(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width.max(1));
     let row = |cells: &[ratatui_core::buffer::Cell]| {
         let mut line = String::new();
         let mut covered = 0;
@@ -53,6 +58,7 @@ fn views() {
     ] {
         insta::assert_snapshot!(format!("{name}"), shown(SMALL, keys));
         insta::assert_snapshot!(format!("{name}_large"), shown(LARGE, keys));
+        insta::assert_snapshot!(format!("{name}_huge"), shown(HUGE, keys));
     }
 }
 
@@ -64,6 +70,7 @@ fn windows() {
         ("server_failed", "Down Down Down Enter"),
         ("review", "Down Down Down Down a"),
         ("remove", "x"),
+        ("json", "J"),
         ("add", "n"),
         ("tool", "2 Enter"),
         ("tool_choices", "2 Enter Tab Tab Right Tab Space Tab"),
@@ -127,11 +134,28 @@ fn a_review_leaves_nothing_out() {
     }
 }
 
+/// A person must see which secrets they give.
+#[test]
+fn a_review_names_the_secrets_that_an_entry_gets() {
+    let case = json!({
+        "kind": "server", "name": "x", "at": { "origin": "/p/.mcp.json", "line": 1 },
+        "content": { "command": "sh", "env": { "A": "${secret:DEPLOY_KEY}" } },
+        "secrets": ["DB_PASSWORD", "DEPLOY_KEY"], "digest": "d",
+    });
+    let mut model = model((100, 40));
+    model.known.approvals = vec![serde_json::from_value(case).unwrap()];
+    model.windows.push(Window::new(WindowKind::Review { name: "x".to_owned() }));
+    let shown = screen(&model);
+    let line = shown.lines().find(|line| line.contains("Gets secrets"));
+    assert!(line.is_some_and(|line| line.contains("DB_PASSWORD, DEPLOY_KEY")), "{shown}");
+}
+
 #[test]
 fn lines() {
     for (name, keys) in [
-        ("find", "2 f \"kiosk co\""),
-        ("find_nothing", "2 f \"nowhere\" Enter"),
+        ("find", "2 / \"kiosk co\""),
+        ("find_nothing", "2 / \"nowhere\" Enter"),
+        ("summary", "s f f Space"),
         ("command", ": \"/mcp reco\" Tab"),
         ("ways", ": \"/mcp \" Tab"),
         ("unknown", ": \"/mcp explode\" Enter"),
@@ -189,10 +213,42 @@ fn calls() {
     insta::assert_snapshot!("call_cancelled", screen(&model));
 }
 
+/// However long the labels are, every choice is on the screen.
+#[test]
+fn no_choice_is_cut_off() {
+    let choices: Vec<_> = (1..=30).map(|number| format!("choice number {number}")).collect();
+    let long = "a choice that is much longer than a line of the form can be, so that it has to go on in the next line";
+    let schema = json!({ "properties": {
+        "one": { "enum": choices }, "several": { "type": "array", "items": { "enum": [long, "short"] } },
+    } });
+    let asked = json!({
+        "id": "q9", "server": "kiosk",
+        "about": { "kind": "elicitation", "params": { "message": "Which?", "requestedSchema": schema } },
+    });
+    let mut model = model((80, 40));
+    model.known.questions = vec![serde_json::from_value(asked).unwrap()];
+    press(&mut model, "5 Enter");
+    let words = screen(&model).replace(['│', '\n'], " ");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    for choice in choices.iter().map(String::as_str).chain([long, "short"]) {
+        assert!(words.contains(choice), "{choice}: {words}");
+    }
+    // The actions at the bottom, too.
+    for keys in ["", "1", "2", "5", "5 Enter", "7"] {
+        let mut model = self::model(SMALL);
+        press(&mut model, keys);
+        let shown = screen(&model);
+        for choice in choice_groups(&model).into_iter().flatten() {
+            let label = format!("{} {}", choice.key, choice.label);
+            assert!(shown.contains(&label), "{keys}: {label}: {shown}");
+        }
+    }
+}
+
 /// Replaces durations, which vary.
 fn timeless(screen: &str) -> String {
     let lines =
-        screen.lines().map(|line| match line.find("done in ").or(line.find("error, after ")) {
+        screen.lines().map(|line| match line.find("done in ").or(line.find("an error after ")) {
             Some(at) => {
                 let rest: String =
                     line[at..].chars().filter(|letter| !letter.is_ascii_digit()).collect();
@@ -299,13 +355,49 @@ fn what_a_call_said_is_shown() {
 }
 
 #[test]
+fn top_shows_rates_of_servers_and_tools() {
+    use crate::ui::top::{Top, table};
+    for (name, size) in [("top", SMALL), ("top_large", LARGE)] {
+        let mut top = Top::default();
+        let now = std::time::Instant::now();
+        let ago = now.checked_sub(std::time::Duration::from_secs(5)).unwrap();
+        top.fetched(ago, Ok(table::tests::report(6_000, [40, 2])));
+        top.fetched(now, Ok(table::tests::report(6_000, [40, 12])));
+        insta::assert_snapshot!(name, top_screen(&top, size));
+        top.fetched(now, Err("no hub runs".to_owned()));
+        assert!(top_screen(&top, size).starts_with(" ✘ no hub runs; retrying"));
+    }
+    let report = table::tests::report(6_000, [40, 12]);
+    let rows = table::rows(&report, None, 6_030, table::TopOrder::Calls);
+    insta::assert_snapshot!("top_text", top::text(&rows).join("\n"));
+    // However small a terminal is.
+    for size in [(0, 0), (1, 1), (20, 3), (500, 8)] {
+        let mut top = Top::default();
+        top.fetched(std::time::Instant::now(), Ok(table::tests::report(6_000, [4, 2])));
+        top_screen(&top, size);
+    }
+}
+
+fn top_screen(of: &crate::ui::top::Top, size: (u16, u16)) -> String {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, size.0, size.1));
+    top::draw(of, &mut buffer);
+    text_of(&buffer)
+}
+
+#[test]
 fn a_terminal_that_is_too_small_is_told() {
     for size in [(1, 1), (0, 0), (3, 2), (79, 24), (80, 23), (20, 5)] {
         let mut model = model(size);
         for keys in ["", "2 Enter", "Esc PgDn End", "? PgDn", "Esc : \"/mcp\""] {
             press(&mut model, keys);
             let shown = screen(&model);
-            assert!(size.0 < 10 || size.1 < 4 || shown.contains("needs 80×24"), "{size:?} {shown}");
+            assert!(
+                size.0 < 10
+                    || size.1 < 4
+                    || shown.contains("needs 80×24")
+                    || shown.contains("this"),
+                "{size:?} {shown}"
+            );
         }
     }
     insta::assert_snapshot!("too_small", shown((40, 10), ""));
@@ -327,7 +419,7 @@ fn ten_thousand_tools_are_as_quick_as_ten() {
     let rows = catalog::rows(&model, 9_981, 19, 80);
     assert_eq!(rows.len(), 19);
     assert!(screen(&model).contains("tool 9999"));
-    press(&mut model, "f \"tool 77\"");
+    press(&mut model, "/ \"tool 77\"");
     assert!(screen(&model).contains("find (280 of 10000): tool 77"), "{}", screen(&model));
 }
 
@@ -337,10 +429,10 @@ fn the_mouse_points() {
     let tab = screen(&model).lines().next().unwrap().find("Queue").unwrap();
     assert_eq!(spot(&model, u16::try_from(tab).unwrap(), 0), Some(Spot::Tab(View::Queue)));
     assert_eq!(spot(&model, 5, 4), Some(Spot::Row(2)));
-    assert_eq!(spot(&model, 5, 20), None);
+    assert_eq!(spot(&model, 5, 19), None);
     let bar = screen(&model);
-    let at = bar.lines().nth(21).unwrap().find("disable").unwrap();
-    let choice = spot(&model, u16::try_from(at).unwrap(), 21);
+    let at = bar.lines().nth(20).unwrap().find("disable").unwrap();
+    let choice = spot(&model, u16::try_from(at).unwrap(), 20);
     let disable = Act::Server(crate::ui::app::ServerAct::Disable, "kiosk".to_owned());
     assert_eq!(choice, Some(Spot::Choice(disable)));
     press(&mut model, "Enter");
@@ -384,7 +476,7 @@ fn the_guide_shows_these_screens() {
 }
 
 /// In the order in which the guide shows them.
-const SCREENS: [&str; 8] = [
+const SCREENS: [&str; 9] = [
     "servers",
     "window_help",
     "window_server",
@@ -393,4 +485,5 @@ const SCREENS: [&str; 8] = [
     "window_permission",
     "window_page",
     "problems",
+    "top",
 ];

@@ -54,14 +54,26 @@ struct Seen {
 
 #[test]
 fn a_thousand_sessions() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    LocalSet::new().block_on(&runtime, load());
+    run(1);
 }
 
-async fn load() {
+/// The same with four threads, whatever the number of processors: calls of one session, one server and one connection
+/// then meet on several threads.
+#[test]
+fn a_thousand_sessions_on_four_threads() {
+    run(4);
+}
+
+fn run(threads: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    LocalSet::new().block_on(&runtime, load(threads));
+}
+
+async fn load(threads: usize) {
     let seconds = std::env::var("SWITCHBOARD_LOAD_SECONDS").ok();
     let time = Duration::from_secs(seconds.map_or(10, |seconds| seconds.parse().unwrap()));
-    let hub = Hub::start();
+    let hub = Hub::start(threads);
+    assert_eq!(hub.call_threads(), threads);
     // What is made once, and what the allocator keeps of so many sessions, is there from here on.
     let mut seen = hub.crowd(Duration::ZERO).await;
     // A client that something went wrong for leaves its session behind.
@@ -90,7 +102,7 @@ async fn load() {
 // === impl Hub ===
 
 impl Hub {
-    fn start() -> Self {
+    fn start(threads: usize) -> Self {
         let home = Home::new();
         let server = program("echo-server");
         home.command(&["add", "-s", "user", "one", "--", server.to_str().unwrap()])
@@ -98,6 +110,7 @@ impl Hub {
             .unwrap();
         let mut child = home
             .command(&["serve", "--json", "--listen", "127.0.0.1:0"])
+            .args(["--threads", &threads.to_string()])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -153,6 +166,14 @@ impl Hub {
         let answer = http.receive().await.unwrap().unwrap();
         assert_eq!(answer.status(), 200);
         String::from_utf8(answer.body.to_vec()).unwrap()
+    }
+
+    /// How many threads carry out calls. With one it is the main thread.
+    fn call_threads(&self) -> usize {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names = tasks.flatten().filter_map(|task| name(task).ok());
+        names.filter(|name| name.starts_with("calls-")).count().max(1)
     }
 
     fn resident(&self) -> usize {

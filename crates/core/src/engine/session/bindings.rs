@@ -14,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
 use crate::engine::snapshot::WorkspaceSnapshot;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
+use crate::permission::RulePrincipal;
 
 /// The connections of one session, by server.
 #[derive(Default)]
@@ -46,12 +47,13 @@ pub(crate) struct SessionView {
     pub(in crate::engine) shown: Mutex<Option<(u64, Arc<WorkspaceSnapshot>)>>,
 }
 
-/// The views of one principal's sessions, by the connections that differ from the default ones.
+/// The views of one principal's sessions, by what differs from the principal's own view.
 #[derive(Default)]
 pub(in crate::engine) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
 
-/// Servers, each with the connection that replaces the default one.
-type SessionViewKey = Vec<(String, ConnectionKey)>;
+/// The groups of the principal, where lists depend on them; and servers, each with the connection that replaces the
+/// default one.
+type SessionViewKey = (Arc<[String]>, Vec<(String, ConnectionKey)>);
 
 // === impl SessionBinding ===
 
@@ -104,16 +106,19 @@ impl SessionBindings {
         server.and_then(|server| taken.seats.get(server)).map(|_| false)
     }
 
-    /// Returns the session's view; `None` where it equals its principal's. `knows` says whether a connection's
-    /// lists are known.
+    /// Returns the session's view; `None` where it equals its principal's. `principal` has the session's groups, `knows`
+    /// says whether a connection's lists are known.
     pub(in crate::engine) fn view(
         &self,
         applied: &Arc<AppliedState>,
         views: &SessionViews,
+        principal: &RulePrincipal,
         knows: impl Fn(&Connection) -> bool,
     ) -> Option<Arc<SessionView>> {
         let mut taken = self.lock();
-        if taken.seats.is_empty() {
+        let differs_by_group =
+            *principal != applied.principal && applied.permissions.hides_by_group();
+        if taken.seats.is_empty() && !differs_by_group {
             return None;
         }
         if let Some(view) = taken.view.as_ref().filter(|view| view.number == applied.number) {
@@ -127,10 +132,11 @@ impl SessionBindings {
                 .then(|| (server.clone(), Arc::clone(connection)))
         };
         let differing: Vec<_> = taken.seats.iter().filter_map(differs).collect();
-        if differing.is_empty() {
+        if differing.is_empty() && !differs_by_group {
             return None;
         }
-        let view = views.view_for(applied, &differing);
+        let principal = if differs_by_group { principal } else { &applied.principal };
+        let view = views.view_for(applied, principal, &differing);
         if taken.seats.values().all(|seat| knows(seat.connection())) {
             taken.view = Some(Arc::clone(&view));
         }
@@ -151,16 +157,15 @@ impl std::fmt::Debug for SessionBindings {
 // === impl SessionViews ===
 
 impl SessionViews {
-    /// Returns the view in which these connections replace the default ones.
+    /// Returns the view of a principal in which these connections replace the default ones.
     fn view_for(
         &self,
         applied: &Arc<AppliedState>,
+        principal: &RulePrincipal,
         connections: &[(String, Arc<Connection>)],
     ) -> Arc<SessionView> {
-        let key: Vec<_> = connections
-            .iter()
-            .map(|(server, connection)| (server.clone(), connection.key()))
-            .collect();
+        let replaced = connections.iter().map(|(server, it)| (server.clone(), it.key()));
+        let key = (Arc::clone(&principal.groups), replaced.collect::<Vec<_>>());
         let mut views = self.0.lock();
         let known = views.get(&key).and_then(Weak::upgrade);
         if let Some(view) = known.filter(|view| view.number == applied.number) {
@@ -178,9 +183,14 @@ impl SessionViews {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
         let view = Arc::new(SessionView {
-            id: hasher.finish(),
+            // The highest bit is free for those who mark a number.
+            id: hasher.finish() >> 1,
             number: applied.number,
-            applied: Arc::new(AppliedState { placed, ..(**applied).clone() }),
+            applied: Arc::new(AppliedState {
+                placed,
+                principal: principal.clone(),
+                ..(**applied).clone()
+            }),
             shown: Mutex::default(),
         });
         views.insert(key, Arc::downgrade(&view));

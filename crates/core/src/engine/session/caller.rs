@@ -11,13 +11,14 @@ use switchboard_wire::json::{JsonEdit, Raw};
 
 use crate::audit::CallerIdentity;
 use crate::catalog::NameStyle;
-use crate::connection::{CapabilityClass, Connection, declares};
+use crate::connection::{CapabilityClass, Connection, OpaqueCapabilities, declares};
 use crate::engine::session::bindings::SessionBindings;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::workspace::call_limits::CallVariables;
-use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
+use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
 use crate::engine::workspace::state::{SessionLease, WorkspaceState};
-use crate::permission::UserConsent;
+use crate::permission::{RulePrincipal, UserConsent};
+use crate::principal::Principal;
 use crate::results::ResultPolicy;
 
 /// The properties of a session. Start from [`Session::new`] and change what differs.
@@ -25,8 +26,8 @@ use crate::results::ResultPolicy;
 pub struct Session {
     /// The unique id of the session.
     pub id: String,
-    /// The principal that the session acts for: [`LOCAL_PRINCIPAL`], or another that a face authenticated.
-    pub principal: String,
+    /// The principal that the session acts for: the local one, or another that a face authenticated.
+    pub principal: Principal,
     /// `capabilities`, as the client declared them. [`Session::new`] declares forms and pages.
     pub capabilities: Raw,
     /// The era of the client; `None`: no MCP client, which uses the modern era where a server supports it.
@@ -69,6 +70,8 @@ pub enum QuestionAnswerer {
 pub enum SessionClients {
     /// One: a question that one call led to can be put to any of its calls.
     One,
+    /// None: the session only keeps its workspace, and starts no server.
+    None,
     /// Possibly several: modern clients over HTTP have no sessions, so all clients of a principal share one.
     Several,
 }
@@ -103,6 +106,8 @@ struct CallerInner {
     /// The caller's identity for records of calls, which may outlive the session.
     who: Arc<CallerIdentity>,
     principal: PrincipalLease,
+    /// The principal, for conditions of rules.
+    rule_principal: RulePrincipal,
     _lease: SessionLease,
 }
 
@@ -113,7 +118,7 @@ impl Session {
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
-            principal: LOCAL_PRINCIPAL.to_owned(),
+            principal: Principal::local(),
             capabilities: CapabilityClass::QUEUE.capabilities(),
             era: None,
             answers: QuestionAnswerer::Caller,
@@ -143,17 +148,19 @@ impl Caller {
             principal: session.principal.clone(),
             transport: session.transport,
         });
-        let lease = workspace.lease(&who);
         let class = CapabilityClass::from_capabilities(&session.capabilities);
+        let declared = OpaqueCapabilities::of_client(&session.capabilities);
+        let lease = workspace.lease(&who, session.era.map(|_| class.clone()), &declared);
         Self(Arc::new(CallerInner {
             id: session.id.as_str().into(),
-            askable: declared_capabilities(&session.capabilities, class),
+            askable: declared_capabilities(&session.capabilities, &class),
             askable_with_queue: declared_capabilities(
                 &session.capabilities,
-                class.union(CapabilityClass::QUEUE),
+                &class.clone().union(&CapabilityClass::QUEUE),
             ),
             class,
             seats: SessionBindings::default(),
+            rule_principal: RulePrincipal::from(&session.principal),
             session,
             who,
             principal,
@@ -173,15 +180,15 @@ impl Caller {
     /// Returns the capabilities that a modern server may use with a call. Only what can be answered is declared:
     /// forms and pages that the client cannot show need a watcher of the queue.
     pub(crate) fn askable_capabilities(&self, is_queue_watched: impl FnOnce() -> bool) -> &Raw {
-        if CapabilityClass::QUEUE.is_within(self.0.class) || !is_queue_watched() {
+        if CapabilityClass::QUEUE.is_within(&self.0.class) || !is_queue_watched() {
             return &self.0.askable;
         }
         &self.0.askable_with_queue
     }
 
     /// Returns the capabilities that are declared to a legacy server.
-    pub(in crate::engine) fn class(&self) -> CapabilityClass {
-        self.0.class
+    pub(crate) fn class(&self) -> &CapabilityClass {
+        &self.0.class
     }
 
     /// Returns the connection of a server that its calls use, as far as it is decided.
@@ -199,6 +206,11 @@ impl Caller {
         let is_same =
             |now: &&Arc<AppliedServer>| now.connection.entry_key() == placed.connection.entry_key();
         now.filter(is_same).map_or_else(|| Arc::new(placed.clone()), Arc::clone)
+    }
+
+    /// Returns its principal with the groups of this session, for conditions of rules.
+    pub(crate) fn rule_principal(&self) -> &RulePrincipal {
+        &self.0.rule_principal
     }
 
     pub(in crate::engine) fn bindings(&self) -> &SessionBindings {
@@ -234,8 +246,9 @@ impl Caller {
     }
 }
 
-/// Returns the capabilities that are declared with a call: the client's class, its roots, and its sampling options.
-fn declared_capabilities(capabilities: &Raw, class: CapabilityClass) -> Raw {
+/// Returns the capabilities that are declared with a call: the client's class with its extensions, its roots, and its
+/// sampling options.
+fn declared_capabilities(capabilities: &Raw, class: &CapabilityClass) -> Raw {
     let ours = class.capabilities();
     let own = |name: &str| capabilities.get(name).ok().flatten().unwrap_or_else(Raw::empty_object);
     let sampling = class.sampling.then(|| own("sampling"));

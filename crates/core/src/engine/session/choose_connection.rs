@@ -26,12 +26,18 @@ use crate::engine::session::bindings::SessionBinding;
 use crate::engine::session::claims::{MAX_CLASSES, SharingNote};
 use crate::engine::supervisor::applied::AppliedState;
 use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
-use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
 use crate::engine::workspace::state::WorkspaceId;
 use crate::engine::{AppliedServer, Caller, Inner};
+use crate::principal::LOCAL_PRINCIPAL;
 
 /// How long a list waits to find out whether a server supports the era of its client.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why a connection that all sessions share declares no extensions.
+const SHARED_BY_ALL: &str =
+    "its entry says `\"share\": \"always\"`, and one connection declares what all clients can do";
+/// Why a connection declares fewer extensions than a session's client.
+const TOO_MANY_CLASSES: &str = "too many kinds of clients use it at once";
 
 /// Why a session needs a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,11 +109,16 @@ impl Inner {
         Ok(own)
     }
 
-    /// Binds a session to all servers, as far as that needs no waiting. Returns the connections of new bindings.
-    pub(in crate::engine) async fn bind_session(&self, caller: &Caller) -> Vec<Arc<Connection>> {
+    /// Binds a session to the servers that `is_meant` accepts, as far as that needs no waiting. Returns the
+    /// connections of new bindings.
+    pub(in crate::engine) async fn bind_session(
+        &self,
+        caller: &Caller,
+        is_meant: impl Fn(&str) -> bool + Send + Sync,
+    ) -> Vec<Arc<Connection>> {
         let applied = caller.applied();
-        let unseated =
-            applied.placed.iter().filter(|placed| caller.bindings().get(placed).is_none());
+        let meant = applied.placed.iter().filter(|placed| is_meant(&placed.name));
+        let unseated = meant.filter(|placed| caller.bindings().get(placed).is_none());
         let seating = unseated.map(|placed| async {
             // Where no connection of the kind can be made, the session sees the lists of the default one.
             self.kind_connection(caller, placed, Purpose::List).await.ok()?;
@@ -126,6 +137,7 @@ impl Inner {
         let placed = &*caller.current_server(placed);
         let usual = &placed.connection;
         if placed.share == Share::Always {
+            self.note_withheld(caller, &placed.name, &usual.spec().class, SHARED_BY_ALL);
             return Ok(Arc::clone(usual));
         }
         if let Some(seat) = caller.bindings().get(placed) {
@@ -138,11 +150,10 @@ impl Inner {
         };
         let kind = match era {
             Era::Legacy if wants_modern_again(caller, placed) => {
-                let spec = ConnectionSpec {
-                    era: None,
-                    class: CapabilityClass::QUEUE,
-                    ..placed.spec.clone()
-                };
+                // The lists of a modern server may depend on extensions.
+                let class = CapabilityClass::QUEUE.with_opaque(&caller.class().opaque);
+                let wanted = ConnectionSpec { era: None, class, ..placed.spec.clone() };
+                let spec = self.within_class_limit(caller, wanted);
                 let connection = self.hold_for_session(caller, placed, spec)?;
                 self.note_eras(caller, &connection);
                 connection
@@ -159,7 +170,12 @@ impl Inner {
                     },
                 }
             }
-            // A modern server learns the client's capabilities with each request.
+            // The lists of a modern server may depend on extensions, and the connection reads them.
+            Era::Modern if usual.spec().class.opaque != caller.class().opaque => {
+                let class = usual.spec().class.with_opaque(&caller.class().opaque);
+                self.connection_of_class(caller, placed, usual.spec().era, class)?
+            }
+            // A modern server learns the client's other capabilities with each request.
             Era::Modern => {
                 if purpose == Purpose::Call {
                     caller.workspace().occupy(&caller.session().id, &placed.name);
@@ -182,9 +198,19 @@ impl Inner {
         placed: &AppliedServer,
         era: Option<Era>,
     ) -> Result<Arc<Connection>, ConnectionNotReady> {
-        let class = declared_class(caller, placed);
+        self.connection_of_class(caller, placed, era, declared_class(caller, placed))
+    }
+
+    /// Returns the connection with this class: the default one, or another that the session holds.
+    fn connection_of_class(
+        &self,
+        caller: &Caller,
+        placed: &AppliedServer,
+        era: Option<Era>,
+        class: CapabilityClass,
+    ) -> Result<Arc<Connection>, ConnectionNotReady> {
         if era == placed.connection.spec().era
-            && let Some(usual) = self.use_default(caller, placed, class)
+            && let Some(usual) = self.use_default(caller, placed, &class)
         {
             return Ok(usual);
         }
@@ -199,7 +225,7 @@ impl Inner {
         &self,
         caller: &Caller,
         placed: &AppliedServer,
-        class: CapabilityClass,
+        class: &CapabilityClass,
     ) -> Option<Arc<Connection>> {
         let _changing = self.lock_changes();
         let (view, standing) = (caller.view(), caller.workspace());
@@ -211,11 +237,14 @@ impl Inner {
             return None;
         }
         let usual = &current.connection;
-        if usual.spec().class == class {
+        if usual.spec().class == *class {
             standing.occupy(&caller.session().id, &placed.name);
             return Some(Arc::clone(usual));
         }
-        let spec = ConnectionSpec { class, ..current.spec.clone() };
+        if standing.is_reserved(&view.principal, &placed.name) {
+            return None;
+        }
+        let spec = ConnectionSpec { class: class.clone(), ..current.spec.clone() };
         self.replace_default(caller, &applied, current, spec)
     }
 
@@ -227,11 +256,27 @@ impl Inner {
         current: &AppliedServer,
         spec: ConnectionSpec,
     ) -> Option<Arc<Connection>> {
-        let (view, standing) = (caller.view(), caller.workspace());
-        let usual = &current.connection;
-        if spec.principal.is_none() || standing.is_occupied(&view.principal, &current.name) {
+        let standing = caller.workspace();
+        if spec.principal.is_none() || standing.is_occupied(&caller.view().principal, &current.name)
+        {
             return None;
         }
+        let connection = self.swap_default(caller, applied, current, spec);
+        standing.occupy(&caller.session().id, &current.name);
+        Some(connection)
+    }
+
+    /// Puts a connection with this spec in the place of a default one, and starts it if necessary. The caller holds
+    /// the lock of changes.
+    pub(in crate::engine) fn swap_default(
+        &self,
+        caller: &Caller,
+        applied: &AppliedState,
+        current: &AppliedServer,
+        spec: ConnectionSpec,
+    ) -> Arc<Connection> {
+        let (view, standing) = (caller.view(), caller.workspace());
+        let usual = &current.connection;
         let of = match &*view.principal {
             LOCAL_PRINCIPAL => HoldScope::Everyone,
             _ => HoldScope::Principal(Arc::clone(&view.principal)),
@@ -241,15 +286,15 @@ impl Inner {
         let (before, entry_key) = (usual.key(), usual.entry_key());
         let request = HoldRequest { spec, entry_key, holder: holder.clone() };
         let connection = self.pool.hold(request, &self.listener);
+        connection.start_now();
         view.replace(Arc::new(applied.replace_connection(
             self.next_number(),
             &current.name,
             &connection,
         )));
         self.release(|other, key| *other == holder && *key == before);
-        standing.occupy(&caller.session().id, &current.name);
         self.mark_changed();
-        Some(connection)
+        connection
     }
 
     /// Limits the number of classes of a server: returns `wanted`, or at the limit a spec with the largest existing
@@ -262,15 +307,25 @@ impl Inner {
                 && spec.principal == wanted.principal
                 && spec.era == wanted.era
         });
-        let classes: BTreeSet<CapabilityClass> = alike.map(|spec| spec.class).collect();
+        let classes: BTreeSet<CapabilityClass> = alike.map(|spec| spec.class.clone()).collect();
         if classes.contains(&wanted.class) || classes.len() < MAX_CLASSES {
             return wanted;
         }
         self.claims.note(workspace, &wanted.server, SharingNote::ClassLimit);
-        let fitting = classes.into_iter().filter(|class| class.is_within(wanted.class));
+        let fitting = classes.into_iter().filter(|class| class.is_within(&wanted.class));
         // The empty class always fits, and adds one class at most.
-        let class = fitting.max_by_key(|class| class.size()).unwrap_or_default();
+        let class = fitting.max_by_key(CapabilityClass::size).unwrap_or_default();
+        self.note_withheld(caller, &wanted.server, &class, TOO_MANY_CLASSES);
         ConnectionSpec { class, ..wanted }
+    }
+
+    /// Notes that a connection does not declare the extensions of a session's client.
+    fn note_withheld(&self, caller: &Caller, server: &str, class: &CapabilityClass, reason: &str) {
+        if caller.class().opaque.is_within(&class.opaque) {
+            return;
+        }
+        caller.workspace().withhold_extensions(&caller.session().id, server, reason);
+        self.mark_changed();
     }
 
     /// Returns a legacy connection to a server that was reached in the modern era, if the server supports both;
@@ -281,8 +336,11 @@ impl Inner {
         placed: &AppliedServer,
     ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let connection = self.class_connection(caller, placed, Some(Era::Legacy))?;
-        match connection.ready().await {
-            Ok(_) => {
+        // The era of an idle server is known.
+        let is_known = connection.is_idle() && placed.connection.has_legacy_too() == Some(true);
+        let reached = if is_known { Ok(()) } else { connection.ready().await.map(drop) };
+        match reached {
+            Ok(()) => {
                 placed.connection.note_legacy_too(true);
                 self.wait_for_lists(&connection).await;
                 if let Some(usual) = self.promote_to_default(caller, placed, &connection) {
@@ -359,6 +417,7 @@ impl Inner {
             self.release(|other, _| *other == holder);
             return Err(ConnectionNotReady::Stopped);
         }
+        connection.start_now();
         Ok(connection)
     }
 }
@@ -375,10 +434,20 @@ fn session_holder(caller: &Caller, placed: &AppliedServer) -> ConnectionHolder {
 
 /// The class that is declared to a legacy server for a session: its client's capabilities, and those that the
 /// queue provides.
-fn declared_class(caller: &Caller, placed: &AppliedServer) -> CapabilityClass {
-    let class = caller.class();
-    match placed.elicitation {
-        ElicitationAnswerer::Queue => class.union(CapabilityClass::QUEUE),
+pub(in crate::engine) fn declared_class(
+    caller: &Caller,
+    placed: &AppliedServer,
+) -> CapabilityClass {
+    class_with_answerer(caller.class().clone(), placed.elicitation)
+}
+
+/// Adds the capabilities of the queue to those of a client, where the queue answers for it.
+pub(in crate::engine) fn class_with_answerer(
+    class: CapabilityClass,
+    answerer: ElicitationAnswerer,
+) -> CapabilityClass {
+    match answerer {
+        ElicitationAnswerer::Queue => class.union(&CapabilityClass::QUEUE),
         ElicitationAnswerer::Client => class,
     }
 }

@@ -62,6 +62,11 @@ impl Claims {
         }
     }
 
+    /// Whether a session has claimed a connection.
+    pub(in crate::engine) fn has_claim(&self, key: &ConnectionKey) -> bool {
+        self.lock().by.contains_key(key)
+    }
+
     pub(super) fn is_stateful(&self, key: &ServerKey) -> bool {
         self.lock().stateful.contains(key)
     }

@@ -7,6 +7,7 @@ pub(super) mod caller;
 pub(super) mod calls_in_flight;
 pub(super) mod choose_connection;
 pub(super) mod claims;
+pub(super) mod first_session;
 pub(super) mod list_sessions;
 pub(super) mod local_call;
 pub(super) mod log_levels;

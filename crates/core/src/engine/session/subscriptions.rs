@@ -41,6 +41,11 @@ impl SessionSubscriptions {
         self.0.lock()
     }
 
+    /// Whether a session subscribed to a resource on a connection.
+    pub(in crate::engine) fn has_connection(&self, key: &ConnectionKey) -> bool {
+        self.lock().get(key).is_some_and(|wish| !wish.resources.is_empty())
+    }
+
     /// Forgets the subscriptions on connections that have ended.
     pub(in crate::engine) fn remove_connections(&self, ended: &[ConnectionKey]) {
         let mut wishes = self.lock();

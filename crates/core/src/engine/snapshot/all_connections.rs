@@ -91,6 +91,10 @@ impl ServerSnapshot {
         self.connections = ConnectionCount { total: connections.len(), in_state };
         // The default connection is still pending, and callers wait for its result.
         if worst == Severity::Fine || matches!(self.status, ServerStatus::Pending) {
+            let is_started = states.iter().any(|state| state.live().is_some());
+            if is_started && matches!(self.status, ServerStatus::Idle { .. }) {
+                self.status = ServerStatus::Connected;
+            }
             self.connections.in_state = connections.len();
             return;
         }

@@ -15,7 +15,9 @@ use switchboard_config::Scope;
 use crate::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, authenticate};
 use crate::connection::{ALL_LISTS, Connection, ConnectionState, RawLists};
 use crate::engine::session::bindings::SessionView;
-use crate::engine::snapshot::{self, ListsArrival, WorkspaceSnapshot};
+use crate::engine::session::first_session::start_without_session;
+use crate::engine::snapshot::extensions::server_extensions;
+use crate::engine::snapshot::{self, ExtensionReport, ListsArrival, WorkspaceSnapshot};
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
@@ -72,7 +74,17 @@ impl Engine {
     /// Binds a session to the connections of its kind, so that it sees what their servers show to clients of that
     /// kind, and waits for their lists at most `patience`.
     pub async fn bind_session(&self, caller: &Caller, patience: Duration) {
-        let new = self.0.bind_session(caller).await;
+        self.bind_session_where(caller, |_| true, patience).await;
+    }
+
+    /// Like [`Self::bind_session`], of servers whose names `is_meant` accepts.
+    pub async fn bind_session_where(
+        &self,
+        caller: &Caller,
+        is_meant: impl Fn(&str) -> bool + Send + Sync,
+        patience: Duration,
+    ) {
+        let new = self.0.bind_session(caller, is_meant).await;
         if new.is_empty() {
             return;
         }
@@ -80,7 +92,9 @@ impl Engine {
         let is_coming = |connection: &Arc<Connection>| {
             let is_open = matches!(
                 connection.state(),
-                ConnectionState::Pending(_) | ConnectionState::Connected(_)
+                ConnectionState::Pending(_)
+                    | ConnectionState::Connected(_)
+                    | ConnectionState::Idle(_)
             );
             is_open && !connection.is_overdue() && !self.0.knows_lists_of(connection)
         };
@@ -92,7 +106,7 @@ impl Engine {
     }
 
     /// Returns the number of a session's view: sessions of one principal with equal numbers see equal catalogs. 0
-    /// is the principal's own view.
+    /// is the principal's own view. Its highest bit is never set.
     pub fn view_number(&self, caller: &Caller) -> u64 {
         self.0.session_view(caller).map_or(0, |view| view.id)
     }
@@ -105,6 +119,14 @@ impl Engine {
         let seated =
             caller.bindings().uses_connection(number, usual.map(|placed| placed.name.as_str()));
         seated.unwrap_or(usual.is_some())
+    }
+
+    /// Whether no rule hides a server from a session. Reads the rules only: it is asked for each event and session.
+    pub fn sees_server(&self, caller: &Caller, server: &str) -> bool {
+        let applied = caller.applied();
+        applied.server(server).is_some_and(|placed| {
+            !applied.permissions.hides_server(&placed.normal, caller.rule_principal())
+        })
     }
 
     /// Whether one of a principal's default connections has this number.
@@ -120,6 +142,9 @@ impl Engine {
         workspace: &WorkspaceId,
         patience: Duration,
     ) -> Option<Arc<WorkspaceSnapshot>> {
+        if let Some(standing) = self.0.workspace_state(workspace) {
+            start_without_session(standing.local());
+        }
         self.wait_until_settled(|| self.snapshot(workspace), patience).await
     }
 
@@ -129,6 +154,7 @@ impl Engine {
         principal: &PrincipalLease,
         patience: Duration,
     ) -> Option<Arc<WorkspaceSnapshot>> {
+        start_without_session(principal.view());
         self.wait_until_settled(|| self.snapshot_for(principal), patience).await
     }
 
@@ -207,7 +233,9 @@ impl Inner {
     /// Returns a session's view; `None` where it equals its principal's.
     fn session_view(&self, caller: &Caller) -> Option<Arc<SessionView>> {
         let (applied, views) = (caller.applied(), &caller.view().seated);
-        caller.bindings().view(&applied, views, |connection| self.knows_lists_of(connection))
+        let principal = caller.rule_principal();
+        let knows = |connection: &Connection| self.knows_lists_of(connection);
+        caller.bindings().view(&applied, views, principal, knows)
     }
 
     fn cached_snapshot(
@@ -229,7 +257,10 @@ impl Inner {
         let last = last.map(|(_, snapshot)| snapshot);
         let snapshot = Arc::new(self.build_snapshot(applied, standing, last.as_deref()));
         let mut shown = shown.lock();
-        *shown = Some((revision, snapshot.clone()));
+        // Another thread may have built a newer one meanwhile.
+        if shown.as_ref().is_none_or(|(known, _)| *known <= revision) {
+            *shown = Some((revision, snapshot.clone()));
+        }
         snapshot
     }
 
@@ -246,10 +277,13 @@ impl Inner {
             Some(last) => last.catalog.clone(),
             None => Arc::new(compose_catalog(applied, &parsed, CatalogFilter::AsSeen)),
         };
+        let lists_of = |name: &str| {
+            let at = applied.placed.position(name)?;
+            parsed[at].raw.as_deref()
+        };
         let arrival = |placed: &AppliedServer| {
-            let at = applied.placed.position(&placed.name);
-            let lists = at.and_then(|at| parsed[at].raw.as_ref());
-            if lists.is_some_and(|lists| lists.is_known()) {
+            let lists = lists_of(&placed.name);
+            if lists.is_some_and(RawLists::is_known) {
                 ListsArrival::There
             } else {
                 ListsArrival::Coming
@@ -271,8 +305,14 @@ impl Inner {
         problems.extend(applied.in_process.iter().flat_map(InProcessServer::problems));
         problems.extend(self.claims.problems(&standing.id));
         problems.extend(self.problems.iter().cloned());
+        problems.extend(self.catalogs.problems());
         problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));
-        WorkspaceSnapshot { servers, catalog, problems, sessions: standing.sessions(), made_of }
+        let extensions = ExtensionReport {
+            clients: standing.client_extensions(&servers),
+            servers: server_extensions(&servers, lists_of),
+        };
+        let sessions = standing.sessions();
+        WorkspaceSnapshot { servers, catalog, problems, sessions, extensions, made_of }
     }
 
     /// Composes the catalog with nothing hidden, to tell hidden items from missing ones.
@@ -328,12 +368,12 @@ fn compose_catalog(
     if filter == CatalogFilter::Nothing {
         return Catalog::compose(&configured, &members, &CatalogView::everything());
     }
-    let rules = &applied.permissions;
+    let (rules, principal) = (&applied.permissions, &applied.principal);
     let agent = applied.desired.agent.as_ref().map(|agent| &agent.tools);
     let view = CatalogView {
         agent: agent.filter(|tools| !tools.is_empty()),
-        hides_tool: &|server, tool| rules.hides_tool(server, tool),
-        hides_server: &|server| rules.hides_server(server),
+        hides_tool: &|server, tool| rules.hiding_rule(server, tool, principal).is_some(),
+        hides_server: &|server| rules.hides_server(server, principal),
     };
     Catalog::compose(&configured, &members, &view)
 }

@@ -5,6 +5,7 @@
 
 mod all_connections;
 pub(super) mod build;
+pub(super) mod extensions;
 pub(super) mod recent_calls;
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::problem::EngineProblem;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 
 pub use all_connections::ConnectionCount;
+pub use extensions::{ClientExtensions, ExtensionReport, ServerExtensions};
 
 /// The state of a workspace at one moment. Immutable; take a new one to see changes.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +38,8 @@ pub struct WorkspaceSnapshot {
     pub problems: Vec<EngineProblem>,
     /// The ids of the attached sessions.
     pub sessions: Vec<String>,
+    /// The extensions that clients and servers declare.
+    pub extensions: ExtensionReport,
     /// The numbers of the applied state and of the lists that the catalog was made from.
     pub(in crate::engine) made_of: Vec<u64>,
 }
@@ -55,7 +59,7 @@ pub struct ServerSnapshot {
     pub status: ServerStatus,
     /// How many connections the server has, and how many are in that status.
     pub connections: ConnectionCount,
-    /// The server's facts from the handshake, while connected.
+    /// The server's facts from the handshake, while connected; of an idle server, those of its last session.
     pub facts: Option<Arc<ServerFacts>>,
     /// How long connecting took, while connected.
     pub connect_took: Option<Duration>,
@@ -94,6 +98,11 @@ pub enum ServerStatus {
     Pending,
     /// The server is connected.
     Connected,
+    /// The server is not started: its lists are known, and the first call that needs it starts it.
+    Idle {
+        /// When its lists were read.
+        lists_read_at: SystemTime,
+    },
     /// The server could not be reached, or was lost.
     Failed {
         /// The error.
@@ -128,6 +137,7 @@ impl ServerStatus {
         match self {
             Self::Pending => "pending",
             Self::Connected => "connected",
+            Self::Idle { .. } => "idle",
             Self::Failed { .. } => "failed",
             Self::NeedsAuth { .. } => "needs-auth",
             Self::Disabled(_) => "disabled",
@@ -142,6 +152,7 @@ impl ServerStatus {
         match state {
             ConnectionState::Pending(_) | ConnectionState::Stopped => Self::Pending,
             ConnectionState::Connected(_) => Self::Connected,
+            ConnectionState::Idle(idle) => Self::Idle { lists_read_at: idle.lists_read_at },
             ConnectionState::Failed(failed) => Self::Failed {
                 error: failed.error.clone(),
                 last_tried: system_time(failed.since),
@@ -205,6 +216,8 @@ impl ServerSnapshot {
             ServerStatus::Pending => self.stats.is_some(),
             // Another connection may have failed.
             ServerStatus::Connected
+            // Kept lists are parsed on another thread.
+            | ServerStatus::Idle { .. }
             | ServerStatus::Failed { .. }
             | ServerStatus::NeedsAuth { .. } => self.lists == ListsArrival::Coming,
             _ => false,
@@ -266,7 +279,10 @@ fn running_server(placed: &AppliedServer, lists: ListsArrival) -> ServerSnapshot
         transport: Some(placed.transport),
         status: ServerStatus::from_connection(&state),
         connections: ConnectionCount::ONE,
-        facts: live.map(|live| live.facts.clone()),
+        facts: match &state {
+            ConnectionState::Idle(_) => placed.connection.facts(),
+            _ => live.map(|live| live.facts.clone()),
+        },
         connect_took: live.map(|live| live.connect_took),
         silent_since: live.and_then(|live| live.silent_since()).map(system_time),
         answer_took: live.and_then(|live| live.answer_took()),
@@ -284,7 +300,7 @@ fn lists_arrival(
     lists: ListsArrival,
 ) -> ListsArrival {
     match (state, lists) {
-        (ConnectionState::Connected(_), ListsArrival::There) => ListsArrival::There,
+        (_, ListsArrival::There) if state.live().is_some() => ListsArrival::There,
         (ConnectionState::Connected(live), _) if live.silent_since().is_some() => {
             ListsArrival::Never
         }
@@ -293,7 +309,7 @@ fn lists_arrival(
         {
             ListsArrival::Overdue
         }
-        (ConnectionState::Connected(_), lists) => lists,
+        (ConnectionState::Connected(_) | ConnectionState::Idle(_), lists) => lists,
         _ => ListsArrival::Never,
     }
 }

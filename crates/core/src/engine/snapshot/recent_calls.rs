@@ -21,7 +21,7 @@ const MAX_RECENT_BYTES: usize = 8 << 20;
 /// Longer parameters or results are not kept.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 /// The principal that may be watched.
-const OBSERVED_PRINCIPAL: &str = "local";
+const OBSERVED_PRINCIPAL: &str = crate::principal::LOCAL_PRINCIPAL;
 
 /// A recent call, with its parameters and its result.
 #[derive(Debug)]
@@ -183,15 +183,17 @@ mod tests {
                 workspace: "/app".into(),
                 session: "s".to_owned(),
                 client: String::new(),
-                principal: OBSERVED_PRINCIPAL.to_owned(),
+                principal: crate::principal::Principal::local(),
                 transport: "socket",
             }),
             server: "kiosk".to_owned(),
+            secrets: Arc::default(),
             method: "tools/call".into(),
             name: String::new(),
             decision: None,
             ended: CallEnd::Result,
             took: Duration::ZERO,
+            stages: crate::audit::StageTimes::default(),
             sent: 0,
             received: 0,
             kept: None,

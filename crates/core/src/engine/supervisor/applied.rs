@@ -17,9 +17,10 @@ use crate::catalog::{ConfiguredServer, normalize_configured_server};
 use crate::connection::{CapabilityClass, Connection, ConnectionSpec, EntryKey};
 use crate::engine::session::caller::Session;
 use crate::engine::workspace::call_limits::CallLimits;
+use crate::engine::workspace::guest_access::GuestAccess;
 use crate::engine::workspace::in_process::InProcessServer;
 use crate::hooks::Hooks;
-use crate::permission::WorkspacePermissions;
+use crate::permission::{RulePrincipal, WorkspacePermissions};
 use crate::problem::EngineProblem;
 
 /// The tools of an editor that are shown unless settings name others.
@@ -41,6 +42,8 @@ pub(crate) struct AppliedState {
     pub(in crate::engine) in_process: Vec<InProcessServer>,
     /// The permissions of the settings; sessions may have another mode.
     pub(crate) permissions: WorkspacePermissions,
+    /// The principal, for conditions of rules about lists; its groups are known in views of sessions only.
+    pub(crate) principal: RulePrincipal,
 }
 
 /// The started servers, in order and by name.
@@ -68,12 +71,15 @@ pub(crate) struct AppliedServer {
     pub(crate) transport: &'static str,
     /// A digest of the server's command or URL.
     pub(crate) signature: String,
+    /// The names of the secrets in its entry.
+    pub(crate) secrets: Arc<[String]>,
+    pub(in crate::engine) guest_access: GuestAccess,
     pub(crate) spec: ConnectionSpec,
     pub(crate) connection: Arc<Connection>,
 }
 
 /// The era and class of a connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::engine) struct ConnectionKind {
     pub(in crate::engine) era: Option<Era>,
     pub(in crate::engine) class: CapabilityClass,
@@ -88,9 +94,11 @@ pub(in crate::engine) struct ServerPlan {
     always_load: bool,
     timeout: Option<u64>,
     share: Share,
-    elicitation: ElicitationAnswerer,
+    pub(in crate::engine) elicitation: ElicitationAnswerer,
     transport: &'static str,
     signature: Option<ServerSignature>,
+    secrets: Arc<[String]>,
+    guest_access: GuestAccess,
 }
 
 // === impl AppliedState ===
@@ -107,7 +115,7 @@ impl AppliedState {
         entry: EntryKey,
     ) -> Option<ConnectionKind> {
         let placed = self.server(server)?;
-        let kind = ConnectionKind { era: placed.spec.era, class: placed.spec.class };
+        let kind = ConnectionKind { era: placed.spec.era, class: placed.spec.class.clone() };
         (placed.connection.entry_key() == entry).then_some(kind)
     }
 
@@ -174,6 +182,8 @@ impl ServerPlan {
             elicitation: elicitation_answerer(entry, desired),
             transport: entry.transport.name(),
             signature: server.signature.clone(),
+            secrets: server.secrets.keys().cloned().collect(),
+            guest_access: GuestAccess::of_server(server, entry),
             spec,
         }
     }
@@ -199,6 +209,8 @@ impl ServerPlan {
             pinned_era: self.spec.era,
             transport: self.transport,
             signature: self.signature.map(|signature| signature.to_string()).unwrap_or_default(),
+            secrets: self.secrets,
+            guest_access: self.guest_access,
             spec: connection.spec().clone(),
             connection,
         }

@@ -15,17 +15,20 @@ use switchboard_wire::{Era, http::NoCredentials};
 use crate::connection::{
     self, CapabilityClass, Connection, ConnectionSharing, ConnectionSpec, ConnectionTarget,
 };
+use crate::engine::session::choose_connection::class_with_answerer;
+use crate::engine::session::first_session::start_for_present_sessions;
 use crate::engine::supervisor::applied::{
     self, AppliedServers, AppliedState, ConnectionKind, ServerPlan,
 };
 use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
 use crate::engine::workspace::call_limits::{CallLimits, variable_problems};
-use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
+use crate::engine::workspace::guest_access::{Guest, GuestAccess};
 use crate::engine::workspace::state::{Departure, Workspace, WorkspaceId, WorkspaceState};
 use crate::engine::{Inner, workspace::in_process::InProcessServer};
 use crate::environment;
 use crate::hooks::{HookRunner, Hooks};
-use crate::permission::WorkspacePermissions;
+use crate::permission::{RulePrincipal, WorkspacePermissions};
+use crate::principal::LOCAL_PRINCIPAL;
 
 // === impl Inner ===
 
@@ -36,7 +39,8 @@ impl Inner {
             return;
         }
         let id = &workspace.id;
-        let before = self.workspace_state(id).map(|standing| standing.applied());
+        let standing = self.workspace_state(id);
+        let before = standing.as_ref().map(|standing| standing.applied());
         let hold = |plan: ServerPlan| {
             let holder = ConnectionHolder {
                 workspace: id.clone(),
@@ -48,15 +52,26 @@ impl Inner {
             let known = before.as_ref().and_then(|before| before.kind_of(&plan.name, entry_key));
             if let Some(ConnectionKind { era, class }) = known.filter(|_| plan.shares_by_kind()) {
                 (spec.era, spec.class) = (spec.era.or(era), class);
+            } else if plan.shares_by_kind()
+                && let Some(class) =
+                    standing.as_ref().and_then(|it| it.first_class(LOCAL_PRINCIPAL))
+            {
+                spec.class = class_with_answerer(class, plan.elicitation);
             }
             let request = HoldRequest { spec, entry_key, holder };
             let connection = self.pool.hold(request, &self.listener);
+            connection.set_start_policy(plan.spec.start_policy());
             Arc::new(plan.into_applied_server(connection))
         };
         let placed: AppliedServers =
             self.plans(workspace, &desired).into_iter().map(hold).collect();
         let applied = Arc::new(self.assemble(workspace, desired, placed));
+        self.parse_kept_lists(&applied);
+        if let Some(before) = &before {
+            self.delete_former_catalogs(id, before, &applied);
+        }
         let standing = self.install_applied(workspace, applied);
+        start_for_present_sessions(&standing);
         let current = current_connections(&standing);
         self.release(|holder, key| {
             let of = |principal: &str| current.get(&(principal.into(), holder.server.clone()));
@@ -100,17 +115,20 @@ impl Inner {
         let environment =
             environment::for_command(&workspace.environment, &server.working_dir, &desired.root);
         let (credentials, credential_id) =
-            self.options.credentials.credentials(server, entry, &environment);
+            self.options.credentials.credentials(LOCAL_PRINCIPAL, server, entry, &environment);
         ConnectionSpec {
             server: server.name.clone(),
             scope: server.scope,
-            reach: ConnectionTarget::Entry(Box::new(entry.clone())),
+            reach: ConnectionTarget::Entry(Box::new(Entry {
+                start: entry.start.or(desired.settings.start),
+                ..entry.clone()
+            })),
             working_dir: server.working_dir.clone(),
             environment,
             root: applied::offered_root(server, desired),
             class: CapabilityClass::QUEUE,
             era: entry.era.map(era),
-            principal: (!entry.share_principals).then(|| LOCAL_PRINCIPAL.into()),
+            principal: (!shares_connection(server, entry)).then(|| LOCAL_PRINCIPAL.into()),
             variant: ConnectionSharing::Shared,
             credentials,
             credential_id,
@@ -145,6 +163,7 @@ impl Inner {
             numbers: CallLimits::from_settings(&desired, &workspace.environment),
             hooks: Arc::new(hooks),
             permissions,
+            principal: RulePrincipal::new(LOCAL_PRINCIPAL),
             desired,
             placed,
             configured,
@@ -178,12 +197,19 @@ impl Inner {
                 let hold = |request| Ok::<_, Infallible>(self.pool.hold(request, &self.listener));
                 let before = view.applied();
                 let before = Some(&*before);
-                let Ok(theirs) = applied.for_principal(&workspace.id, principal, before, hold);
+                let guest = Guest { principal, credentials: &*self.options.credentials };
+                let Ok(theirs) = applied.for_principal(&workspace.id, guest, before, hold);
                 view.replace(Arc::new(theirs));
             }
         }
         known
     }
+}
+
+/// Whether all principals share one connection to a server. Where the entry does not lend them its credential too, they
+/// do not: a session with a server is as good as the credential that opened it.
+fn shares_connection(server: &DesiredServer, entry: &Entry) -> bool {
+    entry.share_principals && GuestAccess::of_server(server, entry) == GuestAccess::Same
 }
 
 /// Returns the current connections, by principal and server.

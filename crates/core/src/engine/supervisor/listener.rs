@@ -6,6 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use switchboard_wire::client::{ListKind, ServerQuestion as Asked};
+use switchboard_wire::envelope::Notification;
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 use tokio::sync::broadcast;
@@ -78,7 +79,9 @@ impl ConnectionListener for EngineListener {
                 let what = was_announced.then_some(EngineEventKind::ListAnnounced(list));
                 engine.read_lists(connection, what);
             }
-            ConnectionEvent::NoLists => engine.read_lists(connection, None),
+            ConnectionEvent::NoLists | ConnectionEvent::CatalogRestored => {
+                engine.read_lists(connection, None);
+            }
             ConnectionEvent::Log(params) => {
                 if !engine.under_way.send(connection.key(), CallEvent::Log(params.clone())) {
                     engine.publish_event(connection, &EngineEventKind::Log(params));
@@ -94,12 +97,17 @@ impl ConnectionListener for EngineListener {
                 }
             }
             ConnectionEvent::Question(question) => engine.route_question(connection, question),
-            // An answer to a withdrawn question fails on its own; unknown notifications have no reader.
-            ConnectionEvent::Withdrawn { .. } | ConnectionEvent::Other(_) => {}
+            ConnectionEvent::Other(notification) => engine.pass_on(connection, notification),
+            // An answer to a withdrawn question fails on its own.
+            ConnectionEvent::Withdrawn { .. } => {}
             ConnectionEvent::Unreadable(error) => {
                 tracing::warn!(server = %connection.spec().server, %error, "unreadable");
             }
         }
+    }
+
+    fn needs_connection(&self, connection: &Connection) -> bool {
+        self.engine.upgrade().is_some_and(|engine| engine.needs_connection(connection))
     }
 }
 
@@ -132,6 +140,14 @@ impl Inner {
         }
     }
 
+    /// Publishes a notification of an extension, if the clients of the connection declared extensions.
+    fn pass_on(&self, connection: &Connection, notification: Notification) {
+        let declares_any = !connection.spec().class.opaque.is_empty();
+        if declares_any && method::is_extension_notification(&notification.method()) {
+            self.publish_event(connection, &EngineEventKind::Notification(notification));
+        }
+    }
+
     /// Parses a connection's lists off the runtime's threads: a list may hold ten thousand schemas. One parse at a
     /// time for each connection, so that each starts from the result of the one before. Publishes `what`
     /// afterwards.
@@ -149,10 +165,12 @@ impl Inner {
                 engine.pool.store_lists(&key, parsed);
                 engine.mark_changed();
             }
-            drop(turn);
             if let Some(what) = what {
                 engine.publish_event(&connection, &what);
             }
+            // One at a time for each connection, too.
+            engine.save_catalog(&connection);
+            drop(turn);
         });
     }
 
@@ -163,6 +181,10 @@ impl Inner {
         let about = match question.method() {
             method::ELICIT => QuestionKind::Elicitation { params },
             method::SAMPLE => QuestionKind::Sampling { params },
+            // Each session of the connection declares these extensions.
+            other if connection.spec().class.opaque.has_method(other) => {
+                QuestionKind::Extension { method: other.to_owned(), params }
+            }
             // Dropping the question answers it with an error: -32601 for a method that clients do not have.
             _ => return,
         };
@@ -193,10 +215,15 @@ impl Inner {
         if let Some(stray) = stray {
             return stray.ask(server, about, patience).await;
         }
+        let is_for_client = matches!(about, QuestionKind::Extension { .. });
         let (question, answer) = PendingQuestion::new(server, about);
-        let Some(call) = call else { return self.queue.ask((question, answer)).await };
+        let Some(call) = call else {
+            // The watchers of the queue know no extensions.
+            return if is_for_client { None } else { self.queue.ask((question, answer)).await };
+        };
         let question = question.of_client(&call.client);
         match call.answers {
+            QuestionAnswerer::Queue if is_for_client => None,
             QuestionAnswerer::Queue => self.queue.ask((question, answer)).await,
             QuestionAnswerer::Caller if call.put(question) => {
                 timeout(patience, answer).await.ok()?.ok()

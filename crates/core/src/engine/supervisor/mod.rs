@@ -4,6 +4,7 @@
 
 pub(super) mod applied;
 pub(super) mod apply;
+pub(super) mod catalog_keeper;
 pub(super) mod era_store;
 pub(super) mod listener;
 pub(super) mod parse;

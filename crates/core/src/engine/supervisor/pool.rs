@@ -14,8 +14,8 @@ use crate::connection::{
     Connection, ConnectionContext, ConnectionKey, ConnectionLimit, ConnectionListener,
     ConnectionSpec, ConnectionTarget, EntryKey, RawLists,
 };
-use crate::engine::workspace::principal::LOCAL_PRINCIPAL;
 use crate::engine::workspace::state::WorkspaceId;
+use crate::principal::LOCAL_PRINCIPAL;
 
 /// A holder of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -136,5 +136,6 @@ impl Inner {
         let ended = self.pool.release(is_over);
         self.wishes.remove_connections(&ended);
         self.log_levels.remove_connections(&ended);
+        self.written.remove_connections(&ended);
     }
 }

@@ -4,6 +4,7 @@
 
 pub(super) mod call_limits;
 pub(super) mod departure;
+pub(super) mod guest_access;
 pub(super) mod guest_principals;
 pub(super) mod in_process;
 pub(super) mod principal;

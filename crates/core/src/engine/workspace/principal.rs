@@ -2,7 +2,8 @@
 //!
 //! Used by sessions and faces, which hold a [`PrincipalLease`]. Every principal has its own connections in a
 //! workspace, and sees their lists, so that state in a server's memory never passes from one principal to another.
-//! Only servers with `sharePrincipals` in their entry are shared.
+//! Only servers with `sharePrincipals` in their entry are shared. No principal is given a credential of the local one,
+//! unless `signIn` in the entry lends it (`guest_access`).
 //!
 //! It does not authenticate principals.
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::connection::{Connection, ConnectionLimit, ConnectionSpec};
+use crate::connection::{Connection, ConnectionLimit};
 use crate::engine::Inner;
 use crate::engine::session::bindings::SessionViews;
 use crate::engine::snapshot::WorkspaceSnapshot;
@@ -19,10 +20,9 @@ use crate::engine::supervisor::applied::{
     AppliedServer, AppliedServers, AppliedState, ConnectionKind,
 };
 use crate::engine::supervisor::pool::{ConnectionHolder, HoldRequest, HoldScope};
+use crate::engine::workspace::guest_access::{Guest, GuestAccess, desired_for_guests};
 use crate::engine::workspace::state::{WorkspaceId, WorkspaceState};
-
-/// The person who runs the engine.
-pub const LOCAL_PRINCIPAL: &str = "local";
+use crate::permission::RulePrincipal;
 
 /// One principal's view of a workspace.
 pub(crate) struct PrincipalView {
@@ -132,7 +132,8 @@ impl Inner {
         let standing = self.workspace_state(workspace).ok_or(AttachError::Ended)?;
         let principal: Arc<str> = principal.into();
         let hold = |request| self.pool.hold_within_limits(request, &self.listener);
-        let applied = standing.applied().for_principal(workspace, &principal, None, hold);
+        let guest = Guest { principal: &principal, credentials: &*self.options.credentials };
+        let applied = standing.applied().for_principal(workspace, guest, None, hold);
         let applied = applied.inspect_err(|_| self.release_principal(workspace, &principal))?;
         let lease = standing.add_guest(PrincipalView::new(principal, Arc::new(applied)));
         self.mark_changed();
@@ -163,34 +164,47 @@ impl Inner {
 
 impl AppliedState {
     /// Returns this state with one principal's connections, which `hold` provides; servers that all principals
-    /// share stay as they are. Existing connections of the principal keep their capability classes.
+    /// share stay as they are, and servers that the principal may not use are blocked. Existing connections of the
+    /// principal keep their capability classes.
     pub(in crate::engine) fn for_principal<E>(
         &self,
         workspace: &WorkspaceId,
-        principal: &Arc<str>,
+        guest: Guest<'_>,
         before: Option<&Self>,
         hold: impl Fn(HoldRequest) -> Result<Arc<Connection>, E>,
     ) -> Result<Self, E> {
         let own = |placed: &Arc<AppliedServer>| {
             if placed.spec.principal.is_none() {
-                return Ok(Arc::clone(placed));
+                return Ok(Some(Arc::clone(placed)));
             }
-            let entry_key = placed.connection.entry_key();
+            let Some(mut spec) = guest.spec(&placed.guest_access, &self.desired, &placed.spec)
+            else {
+                return Ok(None);
+            };
+            let entry_key = match placed.guest_access {
+                GuestAccess::OwnSignIn => spec.entry_key(),
+                _ => placed.connection.entry_key(),
+            };
             let known = before.and_then(|before| before.kind_of(&placed.name, entry_key));
-            let mut spec =
-                ConnectionSpec { principal: Some(Arc::clone(principal)), ..placed.spec.clone() };
             if let Some(ConnectionKind { era, class }) = known {
                 (spec.era, spec.class) = (era, class);
             }
             let holder = ConnectionHolder {
                 workspace: workspace.clone(),
                 server: placed.name.clone(),
-                of: HoldScope::Principal(Arc::clone(principal)),
+                of: HoldScope::Principal(Arc::clone(guest.principal)),
             };
             let connection = hold(HoldRequest { spec, entry_key, holder })?;
-            Ok(Arc::new(placed.with_connection(connection)))
+            Ok(Some(Arc::new(placed.with_connection(connection))))
         };
-        let placed: AppliedServers = self.placed.iter().map(own).collect::<Result<_, E>>()?;
-        Ok(Self { placed, ..self.clone() })
+        let placed: AppliedServers = self
+            .placed
+            .iter()
+            .filter_map(|placed| own(placed).transpose())
+            .collect::<Result<_, E>>()?;
+        let all = self.placed.iter().map(|placed| (&*placed.name, &placed.guest_access));
+        let desired = desired_for_guests(&self.desired, all);
+        let principal = RulePrincipal::new(Arc::clone(guest.principal));
+        Ok(Self { desired, placed, principal, ..self.clone() })
     }
 }

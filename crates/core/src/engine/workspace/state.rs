@@ -17,10 +17,14 @@ use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::audit::CallerIdentity;
+use crate::connection::{CapabilityClass, CapabilityReading};
+use crate::engine::snapshot::extensions::SessionExtensions;
+use crate::engine::snapshot::{ClientExtensions, ServerSnapshot};
 use crate::engine::supervisor::applied::AppliedState;
 use crate::engine::workspace::guest_principals::GuestPrincipals;
 use crate::engine::workspace::in_process::InProcessServer;
-use crate::engine::workspace::principal::{LOCAL_PRINCIPAL, PrincipalLease, PrincipalView};
+use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
+use crate::principal::LOCAL_PRINCIPAL;
 
 /// The caller's environment variables, with those of the settings on top.
 pub type ProcessEnvironment = Arc<[(OsString, OsString)]>;
@@ -95,6 +99,12 @@ struct AttachedSession {
     used: BTreeMap<String, u64>,
     /// The servers with a default connection that the session uses.
     occupied: BTreeSet<String>,
+    /// The extensions that its clients declare.
+    extensions: SessionExtensions,
+    /// The servers with a default connection that was started for the session.
+    reserved: BTreeSet<String>,
+    /// The capabilities of the session's MCP client.
+    class: Option<CapabilityClass>,
 }
 
 /// An attached session, and the servers that it has called.
@@ -261,7 +271,13 @@ impl WorkspaceState {
         &self.guests
     }
 
-    pub(in crate::engine) fn lease(self: &Arc<Self>, who: &Arc<CallerIdentity>) -> SessionLease {
+    /// Adds a session, or a handle on it. `class` is that of its MCP client, `declared` its opaque capabilities.
+    pub(in crate::engine) fn lease(
+        self: &Arc<Self>,
+        who: &Arc<CallerIdentity>,
+        class: Option<CapabilityClass>,
+        declared: &CapabilityReading,
+    ) -> SessionLease {
         let mut callers = self.callers();
         callers.arrivals += 1;
         let new = || AttachedSession {
@@ -270,8 +286,13 @@ impl WorkspaceState {
             handles: 0,
             used: BTreeMap::new(),
             occupied: BTreeSet::new(),
+            extensions: SessionExtensions::default(),
+            reserved: BTreeSet::new(),
+            class,
         };
-        callers.sessions.entry(who.session.clone()).or_insert_with(new).handles += 1;
+        let session = callers.sessions.entry(who.session.clone()).or_insert_with(new);
+        session.handles += 1;
+        session.extensions.add(declared);
         SessionLease { standing: Arc::downgrade(self), session: who.session.clone() }
     }
 
@@ -290,6 +311,34 @@ impl WorkspaceState {
             used: present.used.clone(),
         };
         self.callers().sessions.values().map(told).collect()
+    }
+
+    /// Reports the extensions of the attached clients, oldest first.
+    pub(in crate::engine) fn client_extensions(
+        &self,
+        servers: &[ServerSnapshot],
+    ) -> Vec<ClientExtensions> {
+        let callers = self.callers();
+        let mut sessions: Vec<&AttachedSession> = callers.sessions.values().collect();
+        sessions.sort_by_key(|session| session.since);
+        let report = |session: &&AttachedSession| {
+            session.extensions.report((&session.who.client, session.who.transport), servers)
+        };
+        sessions.iter().filter_map(report).collect()
+    }
+
+    /// Notes that a server does not get the extensions that a session's client declares.
+    pub(in crate::engine) fn withhold_extensions(&self, session: &str, server: &str, reason: &str) {
+        if let Some(present) = self.callers().sessions.get_mut(session) {
+            present.extensions.withhold(server, reason);
+        }
+    }
+
+    /// Notes that servers do not get something that a session's client asked for. Returns whether that is new.
+    pub(in crate::engine) fn lose_wish(&self, session: &str, name: &str, reason: &str) -> bool {
+        let mut callers = self.callers();
+        let present = callers.sessions.get_mut(session);
+        present.is_some_and(|present| present.extensions.lose(name, reason))
     }
 
     /// Counts a call of a session to a server.
@@ -313,10 +362,40 @@ impl WorkspaceState {
 
     /// Whether a session of a principal uses the default connection of a server.
     pub(in crate::engine) fn is_occupied(&self, principal: &str, server: &str) -> bool {
+        self.any_session(principal, |present| present.occupied.contains(server))
+    }
+
+    /// Notes that the default connection of a server was started for a session, which has not used it yet.
+    pub(in crate::engine) fn reserve(&self, session: &str, server: &str) {
+        if let Some(present) = self.callers().sessions.get_mut(session) {
+            present.reserved.insert(server.to_owned());
+        }
+    }
+
+    /// Whether the default connection of a server was started for an attached session of a principal.
+    pub(in crate::engine) fn is_reserved(&self, principal: &str, server: &str) -> bool {
+        self.any_session(principal, |present| present.reserved.contains(server))
+    }
+
+    /// Whether a session of a principal is attached that has an MCP client.
+    pub(in crate::engine) fn has_client(&self, principal: &str) -> bool {
+        self.any_session(principal, |present| present.class.is_some())
+    }
+
+    /// Returns the class of the principal's oldest session with an MCP client.
+    pub(in crate::engine) fn first_class(&self, principal: &str) -> Option<CapabilityClass> {
+        let callers = self.callers();
+        let theirs =
+            callers.sessions.values().filter(|present| **present.who.principal.id() == *principal);
+        let clients = theirs.filter_map(|present| Some((present.since, present.class.clone()?)));
+        clients.min_by_key(|(since, _)| *since).map(|(_, class)| class)
+    }
+
+    fn any_session(&self, principal: &str, is_so: impl Fn(&AttachedSession) -> bool) -> bool {
         let callers = self.callers();
         let mut theirs =
-            callers.sessions.values().filter(|present| present.who.principal == principal);
-        theirs.any(|present| present.occupied.contains(server))
+            callers.sessions.values().filter(|present| **present.who.principal.id() == *principal);
+        theirs.any(is_so)
     }
 
     /// Returns the servers that a session has called, each with how often.

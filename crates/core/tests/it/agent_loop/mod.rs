@@ -57,6 +57,31 @@ async fn with_search_only_what_was_found_is_shown() {
     bench.engine.shutdown().await;
 }
 
+#[tokio::test]
+async fn a_tool_for_apps_is_neither_shown_nor_called() {
+    let tool = |name: &str, visibility: Value| {
+        let meta = json!({ "ui": { "visibility": visibility } });
+        json!({ "name": name, "inputSchema": { "type": "object" }, "_meta": meta })
+    };
+    let script = Script::new(&[])
+        .with_tool(tool("refresh_mail", json!(["app"])))
+        .with_tool(tool("read_mail", json!(["model"])));
+    let (bench, toolbox, script) = toolbox(script).await;
+    assert_eq!(names(&toolbox.anthropic_tools(), |tool| &tool["name"]), ["mcp__one__read_mail"]);
+    let search = json!({ "type": "tool_use", "id": "1", "name": SEARCH_TOOL_NAME, "input": { "query": "mail" } });
+    let calls = [search, used("2", "refresh_mail", &json!({})), used("3", "read_mail", &json!({}))];
+    let results = toolbox.anthropic_results(&calls).await;
+    let found = results[0]["content"][0]["text"].as_str().unwrap();
+    assert!(found.contains("read_mail") && !found.contains("refresh_mail"), "{found}");
+    assert_eq!(
+        results[1]["content"][0]["text"],
+        "`mcp__one__refresh_mail` may not be called: its server offers it to apps only, not to models"
+    );
+    assert_eq!(results[2]["is_error"], false, "{results:?}");
+    assert_eq!(script.seen.borrow().len(), 1);
+    bench.engine.shutdown().await;
+}
+
 /// A model that has read the instructions is told only what changes.
 #[tokio::test]
 async fn instructions_are_told_once() {

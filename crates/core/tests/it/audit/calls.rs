@@ -9,6 +9,7 @@ use switchboard_core::audit::AuditLog;
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::engine::Session;
 use switchboard_core::permission::{AnswerLifetime, UserConsent};
+use switchboard_core::principal::Principal;
 use switchboard_core::{CallEvent, Request};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
@@ -38,7 +39,7 @@ async fn place(
 fn session(mode: Mode) -> Session {
     Session {
         mode: Some(mode),
-        principal: "ann@1".to_owned(),
+        principal: Principal::service("ann", "1").with_groups(["dev"]),
         client: "tester".to_owned(),
         transport: "socket",
         ..Session::new("s")
@@ -144,6 +145,7 @@ async fn every_kind_of_call_has_its_line() {
     assert_eq!(shown.collect::<Vec<_>>(), expected);
     for line in calls(&entries) {
         assert_eq!((&*line.principal, &*line.client), ("ann@1", "tester"));
+        assert_eq!(line.groups, ["dev"]);
         assert_eq!((&*line.transport, &*line.session), ("socket", "s"));
         assert_eq!(line.workspace, bench.folder.path().to_str().unwrap());
         assert_eq!(

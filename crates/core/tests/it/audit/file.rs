@@ -13,6 +13,8 @@ use switchboard_core::audit::{
     read_audit_log,
 };
 
+use switchboard_core::principal::Principal;
+
 use super::{calls, entries, lost};
 
 fn called(name: &str) -> Arc<CallRecord> {
@@ -20,18 +22,20 @@ fn called(name: &str) -> Arc<CallRecord> {
         workspace: "/work".into(),
         session: "s".to_owned(),
         client: "test".to_owned(),
-        principal: "local".to_owned(),
+        principal: Principal::local(),
         transport: "socket",
     };
     Arc::new(CallRecord {
         at: SystemTime::now(),
         who: Arc::new(who),
         server: name.split('-').next().unwrap_or_default().to_owned(),
+        secrets: Arc::default(),
         method: "tools/call".into(),
         name: name.to_owned(),
         decision: None,
         ended: CallEnd::Result,
         took: Duration::from_micros(7),
+        stages: switchboard_core::audit::StageTimes::default(),
         sent: 1,
         received: 2,
         kept: None,

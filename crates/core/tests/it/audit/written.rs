@@ -11,13 +11,14 @@ use switchboard_core::audit::{
     AuditCallLine, AuditLog, AuditSink as _, CallDecision, CallEnd, CallRecord, CallerIdentity,
 };
 use switchboard_core::permission::{AnswerLifetime, CitedRule, DecisionReason};
+use switchboard_core::principal::Principal;
 
 fn who() -> CallerIdentity {
     CallerIdentity {
         workspace: "/home/ann/shop".into(),
         session: "socket-3".to_owned(),
         client: "tester".to_owned(),
-        principal: "local".to_owned(),
+        principal: Principal::local(),
         transport: "socket",
     }
 }
@@ -27,11 +28,13 @@ fn called() -> CallRecord {
         at: UNIX_EPOCH + Duration::from_millis(1_785_229_507_042),
         who: Arc::new(who()),
         server: "files".to_owned(),
+        secrets: Arc::default(),
         method: "tools/call".into(),
         name: "mcp__files__read".to_owned(),
         decision: None,
         ended: CallEnd::Result,
         took: Duration::from_nanos(1_234_567),
+        stages: switchboard_core::audit::StageTimes::default(),
         sent: 64,
         received: 4096,
         kept: None,
@@ -70,8 +73,14 @@ fn callers() -> Vec<CallRecord> {
             ..who()
         }),
         from(CallerIdentity { client: "\u{200b}".to_owned(), ..who() }),
-        from(CallerIdentity { principal: "github_pat_0123456789".to_owned(), ..who() }),
-        from(CallerIdentity { principal: "ann@example.org".to_owned(), ..who() }),
+        from(CallerIdentity {
+            principal: Principal::local().with_groups(["github_pat_0123456789"]),
+            ..who()
+        }),
+        from(CallerIdentity {
+            principal: Principal::user("ann@example.org").with_groups(["dev", "acme/ops"]),
+            ..who()
+        }),
         from(CallerIdentity { workspace: folder.into(), ..who() }),
     ]
 }

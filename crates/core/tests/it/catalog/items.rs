@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_core::{
     EngineProblem, EngineProblemKind,
-    catalog::{self, ServerLists, Tool, ToolMeta},
+    catalog::{self, ServerLists, Tool, ToolMeta, ToolUi, ToolVisibility},
 };
 use switchboard_wire::{
     Era, Version,
@@ -47,23 +47,23 @@ fn a_bad_tool_is_left_out_alone() {
     check(
         &format!(r#"{{"name":"a","n\u0061me":"b",{rest}}}"#),
         "number 2",
-        "member `name` stands more than once",
+        "member `name` occurs more than once",
     );
     check(
         &format!(r#"{{"name":"x","odd":1,"odd":2,{rest}}}"#),
         "x",
-        "member `odd` stands more than once",
+        "member `odd` occurs more than once",
     );
     check(
         &format!(r#"{{"name":"before",{rest}}}"#),
         "before",
-        "another one of the same name comes before it",
+        "an item before it has the same name",
     );
     // What a server calls its tool is shown cleaned.
     check(
         r#"{"name":"\u001b[31m\u202ered","odd":1,"odd":2}"#,
         "[31mred",
-        "member `odd` stands more than once",
+        "member `odd` occurs more than once",
     );
 }
 
@@ -259,6 +259,42 @@ fn annotations_have_the_defaults_of_the_protocol() {
 }
 
 #[test]
+fn the_ui_of_a_tool() {
+    let check =
+        |meta: Value, resource: Option<&str>, (model, app): (bool, bool), warnings: &[&str]| {
+            let tool = parse(&tool_with(json!({ "_meta": meta })));
+            let visibility = ToolVisibility { model, app };
+            let expected = ToolUi { resource: resource.map(str::to_owned), visibility };
+            assert_eq!(tool.ui, expected, "{meta}");
+            let told: Vec<_> = tool.imperfections.iter().map(ToString::to_string).collect();
+            assert_eq!(told, warnings, "{meta}");
+        };
+    let both = (true, true);
+    let (x, y) = (Some("ui://x"), Some("ui://y"));
+    check(json!({}), None, both, &[]);
+    check(json!({ "ui": { "resourceUri": "ui://x", "other": 1 } }), x, both, &[]);
+    check(json!({ "ui/resourceUri": "ui://y" }), y, both, &[]);
+    check(json!({ "ui": { "resourceUri": "ui://x" }, "ui/resourceUri": "ui://y" }), x, both, &[]);
+    check(json!({ "ui": { "resourceUri": "UI://X" } }), Some("UI://X"), both, &[]);
+    check(json!({ "ui": { "visibility": ["app"] } }), None, (false, true), &[]);
+    check(json!({ "ui": { "visibility": ["model", "odd"] } }), None, (true, false), &[]);
+    check(json!({ "ui": { "visibility": ["app", "model"] } }), None, both, &[]);
+    check(json!({ "ui": { "visibility": [] } }), None, (false, false), &[]);
+    check(json!({ "ui": null }), None, both, &[]);
+    let not_object = "it is listed without `ui`: `ui` is not an object";
+    check(json!({ "ui": ["app"], "ui/resourceUri": "ui://y" }), y, both, &[not_object]);
+    let address = "it is listed without `resourceUri`: `resourceUri` is not what the protocol says";
+    let visibility =
+        "it is listed without `visibility`: `visibility` is not what the protocol says";
+    check(
+        json!({ "ui": { "resourceUri": "note://x", "visibility": "app" } }),
+        None,
+        both,
+        &[address, visibility],
+    );
+}
+
+#[test]
 fn wishes_of_a_tool() {
     let check = |meta: Value, expected: ToolMeta| {
         assert_eq!(parse(&tool_with(json!({ "_meta": meta }))).meta, expected, "{meta}");
@@ -400,7 +436,7 @@ fn resources_and_templates() {
     assert_eq!(
         problems,
         [
-            "the resource is left out: another one of the same name comes before it",
+            "the resource is left out: an item before it has the same name",
             "the resource is left out: `uri` holds characters that cannot be seen",
             "the resource is left out: `name` is missing",
             "the resource is imperfect: it is listed without `size`: `size` is not what the protocol says",

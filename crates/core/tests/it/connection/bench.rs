@@ -104,6 +104,7 @@ impl ConnectionListener for Heard {
             }
             ConnectionEvent::ListsChanged(list) => format!("read {}", word(list)),
             ConnectionEvent::ListUnchanged { list, .. } => format!("read {} again", word(list)),
+            ConnectionEvent::CatalogRestored => "restored".into(),
             ConnectionEvent::NoLists => "offers no list".into(),
             ConnectionEvent::ListProblem { list, .. } => format!("could not read {}", word(list)),
             ConnectionEvent::Log(_) => "log".into(),

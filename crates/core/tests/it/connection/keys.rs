@@ -115,6 +115,10 @@ fn what_the_server_could_notice_makes_another_connection() {
             stdio(spec).inherit_env = InheritEnv::Names(vec!["TERM".into()]);
             with_environment(spec, |env| env.push(("TERM".into(), "another".into())));
         }),
+        ("registry of the caller", |spec| {
+            let registry = ("npm_config_registry".into(), "https://npm.invalid/".into());
+            with_environment(spec, |env| env.push(registry));
+        }),
         ("PATH of the entry", |spec| {
             let path = format!("/nowhere:{}", spec.working_dir.join("one").display());
             stdio(spec).env.insert("PATH".into(), path);
@@ -174,6 +178,12 @@ fn what_it_could_not_notice_does_not() {
             with_environment(spec, |env| {
                 let login = ["TERM", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_SESSION_ID"];
                 env.extend(login.map(|name| (name.into(), "another".into())));
+            });
+        }),
+        ("what npm sets for a client that it starts", |spec| {
+            with_environment(spec, |env| {
+                let own = ["npm_config_prefix", "npm_config_cache", "npm_config_local_prefix"];
+                env.extend(own.map(|name| (name.into(), "another".into())));
             });
         }),
         ("a PATH that leads to the same program", |spec| {

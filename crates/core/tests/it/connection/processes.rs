@@ -1,7 +1,14 @@
 //! Tests of connections to real processes under a guard, on the real clock.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
+use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use switchboard_config::{Entry, Stdio, Transport};
 use switchboard_core::connection::{
     Connection, ConnectionContext, ConnectionError, ConnectionNotReady, ConnectionSpec,
@@ -17,6 +24,9 @@ use switchboard_testkit::{
 use switchboard_wire::{
     Error as WireError,
     client::{CallRequest, Implementation},
+    http::{
+        ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider, RequestLine,
+    },
     json::Raw,
 };
 
@@ -108,6 +118,51 @@ async fn stopping_leaves_no_process() {
         bounded(connection.stop()).await;
         assert_eq!(working_in(folder.path()), [], "{}", command.display());
     }
+}
+
+/// Credentials that do not answer who has signed in once the server's process is there.
+struct SilentSignIn {
+    folder: PathBuf,
+    waiting: AtomicBool,
+}
+
+impl CredentialProvider for SilentSignIn {
+    fn headers<'a>(
+        &'a self,
+        _: RequestLine<'a>,
+    ) -> BoxFuture<'a, Result<HeaderMap, CredentialError>> {
+        Box::pin(std::future::ready(Ok(HeaderMap::new())))
+    }
+
+    fn on_challenge<'a>(&'a self, _: &'a CredentialChallenge) -> BoxFuture<'a, ChallengeAction> {
+        Box::pin(std::future::ready(ChallengeAction::GiveUp))
+    }
+
+    fn sign_in_id(&self) -> BoxFuture<'_, Option<String>> {
+        if working_in(&self.folder).is_empty() {
+            return Box::pin(std::future::ready(None));
+        }
+        self.waiting.store(true, Ordering::SeqCst);
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Nor is one left that had just connected. Its shell outlives the server, so that it does not end by itself.
+#[tokio::test]
+async fn stopping_at_the_end_of_an_attempt_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = program("fixture-server");
+    let script = ["-c", r#""$0"; sleep 9"#, server.to_str().unwrap()];
+    let mut spec = spec(folder.path(), Path::new("/bin/sh"), &script);
+    let credentials = Arc::new(SilentSignIn {
+        folder: folder.path().to_owned(),
+        waiting: AtomicBool::new(false),
+    });
+    spec.credentials = Arc::clone(&credentials) as Arc<dyn CredentialProvider>;
+    let connection = start(spec, shared());
+    eventually(move || credentials.waiting.load(Ordering::SeqCst)).await;
+    bounded(connection.stop()).await;
+    assert_eq!(working_in(folder.path()), []);
 }
 
 /// Nor is one left whose connection took too long.

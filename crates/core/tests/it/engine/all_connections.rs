@@ -13,6 +13,7 @@ use switchboard_testkit::scripted::{Part, Said, Scripted};
 use switchboard_wire::Error;
 use switchboard_wire::json::Raw;
 
+use super::principals::principal_of;
 use super::script::{Bench, raw};
 
 fn server(parts: impl IntoIterator<Item = Part>) -> Arc<Scripted> {
@@ -42,7 +43,7 @@ fn attach(bench: &Bench, id: &str, principal: &str, capabilities: &Value) -> Cal
     bench.attach(Session {
         capabilities: raw(capabilities),
         mode: Some(Mode::BypassPermissions),
-        principal: principal.to_owned(),
+        principal: principal_of(principal),
         ..Session::new(id)
     })
 }

@@ -13,17 +13,16 @@ use switchboard_core::permission::{AnswerLifetime, DecisionReason, UserConsent};
 use switchboard_core::{CallError, CallEvent, CallOutcome, Request};
 use switchboard_wire::Remedy;
 use switchboard_wire::json::Raw;
-use switchboard_wire::meta::method;
 use switchboard_wire::server::HandlerReply as UnrenderedAnswer;
 
 use super::script::{Bench, Script, raw, said, text};
 
-fn arguments(text: &str) -> Raw {
+pub(super) fn arguments(text: &str) -> Raw {
     Raw::parse(text.to_owned()).unwrap()
 }
 
 /// Runs a call, answering every question with `decide`.
-async fn run(
+pub(super) async fn run(
     bench: &Bench,
     session: Session,
     request: Request,
@@ -40,7 +39,7 @@ async fn run(
     }
 }
 
-fn session(mode: Mode) -> Session {
+pub(super) fn session(mode: Mode) -> Session {
     Session { mode: Some(mode), ..Session::new("s") }
 }
 
@@ -114,7 +113,8 @@ async fn rules_decide_and_people_decide_the_rest() {
     check("other", Mode::Default, &yes, "called: a person answered").await;
     check("other", Mode::Default, &no, "`mcp__one__other` may not be called: a person answered")
         .await;
-    let unanswered = "`mcp__one__other` needs somebody's consent (mode `default`), and nobody is there to give it";
+    let unanswered =
+        "`mcp__one__other` needs a person's consent (mode `default`), and nobody can be asked";
     check("other", Mode::Default, &drop, unanswered).await;
     check("other", Mode::Client, &drop, "called: the client's own prompt decides").await;
     check("other", Mode::DontAsk, &drop, "`mcp__one__other` may not be called: mode `dontAsk`")
@@ -484,7 +484,7 @@ async fn denying_a_server_hides_its_prompts_and_resources_too() {
     let caller = bench.caller("s");
     for request in [
         Request::read("note://a").of_server("one"),
-        Request::forward(method::TOOLS_LIST, None).of_server("one"),
+        Request::forward("things/list", None).of_server("one"),
     ] {
         let error = bench.engine.call(&caller, request).outcome().await.unwrap_err();
         assert!(matches!(error, CallError::Denied { .. }), "{error:?}");

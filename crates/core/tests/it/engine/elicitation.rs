@@ -163,7 +163,7 @@ async fn a_page_is_visited_and_the_call_made_again_three_times_at_most() {
     for (times, calls, expected) in [
         (1, 2, Ok("paid")),
         (3, 4, Ok("paid")),
-        (4, 4, Err("`one` still asks for a visit to a page after 3 of them")),
+        (4, 4, Err("`one` asks for one more page in the browser, after 3 already")),
     ] {
         let mut bench = Bench::new().await;
         let (script, called) = toll(times);

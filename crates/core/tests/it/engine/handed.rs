@@ -237,6 +237,6 @@ async fn who_takes_only_results_hears_that_something_is_asked() {
     bench.serve("one", Script::new(&["ask"]));
     let caller = bench.attach(session(QuestionAnswerer::Caller, FORMS));
     let refused = bench.engine.call(&caller, request()).outcome().await.unwrap_err();
-    assert_eq!(refused.to_string(), "`one` asks for something before it answers");
+    assert_eq!(refused.to_string(), "`one` asks a question before it answers");
     bench.engine.shutdown().await;
 }

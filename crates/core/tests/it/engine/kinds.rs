@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_config::Mode;
 use switchboard_core::dispatch::QuestionAnswer;
-use switchboard_core::engine::{EngineEventKind, QuestionAnswerer, Session};
+use switchboard_core::engine::{ClientExtensions, EngineEventKind, QuestionAnswerer, Session};
 use switchboard_core::{CallEvent, Caller, EngineProblemKind, Request};
 use switchboard_testkit::processes;
 use switchboard_testkit::programs::program;
@@ -16,6 +16,8 @@ use switchboard_wire::json::Raw;
 
 use super::script::{Bench, Script, raw, said};
 
+/// The extension for whose clients the fixture has a tool.
+const EXTENDED: &str = "fixture.example/extended";
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn session(id: &str, capabilities: &Value) -> Session {
@@ -155,6 +157,93 @@ async fn a_fifth_class_shares_the_largest_that_promises_nothing_it_lacks() {
     let further = [check("tooled", tooled, both).await, check("plain", json!({}), "{}").await];
     assert_eq!(sharing_problems(&bench).await.len(), 1);
     drop((callers, further));
+    bench.engine.shutdown().await;
+}
+
+/// What is reported of the extensions of the last client that was attached.
+async fn last_client(bench: &Bench) -> ClientExtensions {
+    bench.settled().await.extensions.clients.last().cloned().unwrap()
+}
+
+#[tokio::test]
+async fn extensions_are_a_part_of_the_class_and_what_is_withheld_is_reported() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", choosy());
+    bench.settled().await;
+    let declared = |name: &str| json!({ "extensions": { name: { "n": 1 } } });
+    let mut callers = Vec::new();
+    for name in ["a/a", "b/b", "c/c", "d/d"] {
+        let caller = bench.attach(session(name, &declared(name)));
+        let told = call(&bench, &caller, "mcp__one__capabilities").await;
+        assert_eq!(told, declared(name).to_string(), "a server hears a client's own extensions");
+        assert_eq!(last_client(&bench).await.lost, []);
+        callers.push(caller);
+    }
+    // Its connection promises nothing that it lacks.
+    let fifth = bench.attach(session("e/e", &declared("e/e")));
+    assert_eq!(call(&bench, &fifth, "mcp__one__capabilities").await, "{}");
+    let [lost] = &last_client(&bench).await.lost[..] else { panic!("nothing is reported") };
+    assert_eq!(lost.server.as_deref(), Some("one"));
+    assert_eq!(lost.reason, "too many kinds of clients use it at once");
+    drop((callers, fifth));
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn one_connection_for_all_declares_no_extensions_and_that_is_reported() {
+    for era in ["legacy", "modern"] {
+        let bench = Bench::new().await;
+        let entry = json!({ "command": program("fixture-server"), "share": "always", "era": era });
+        let configuration = json!({ "mcpServers": { "one": entry } });
+        bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+        bench.settled().await;
+        let caller = bench.attach(session("s", &json!({ "extensions": { EXTENDED: {} } })));
+        assert!(!tools(&bench, &caller).await.contains(&"mcp__one__extended".to_owned()), "{era}");
+        let [lost] = &last_client(&bench).await.lost[..] else { panic!("nothing is reported") };
+        assert_eq!(lost.server.as_deref(), Some("one"), "{era}");
+        assert!(lost.reason.contains(r#""share": "always""#), "{era}: {}", lost.reason);
+        bench.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn members_of_lists_that_no_client_gets_are_reported() {
+    let bench = Bench::new().await;
+    let configuration =
+        json!({ "mcpServers": { "one": { "command": program("fixture-server") } } });
+    bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+    let snapshot = bench.settled().await;
+    let [server] = &snapshot.extensions.servers[..] else { panic!("nothing is reported") };
+    let names: Vec<&str> = server.lost.iter().map(|lost| &*lost.name).collect();
+    assert_eq!((&*server.server, names), ("one", vec!["`odd` of `tools/list`"]));
+    bench.engine.shutdown().await;
+}
+
+/// A legacy client comes first, so that the server's default connection becomes a legacy one.
+#[tokio::test]
+async fn a_modern_client_sees_the_tools_of_its_extensions_beside_a_legacy_one() {
+    let bench = Bench::new().await;
+    let entry = json!({ "command": program("fixture-server") });
+    let configuration = json!({ "mcpServers": { "one": entry } });
+    bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+    bench.settled().await;
+    let of = |id: &str, era: Era, declared: Value| {
+        bench.attach(Session { era: Some(era), ..session(id, &declared) })
+    };
+    let extended = json!({ "extensions": { EXTENDED: {} } });
+    let legacy = of("legacy", Era::Legacy, json!({}));
+    call(&bench, &legacy, "mcp__one__echo").await;
+    for (id, era, declared, expected) in [
+        ("modern", Era::Modern, extended.clone(), true),
+        ("plain", Era::Modern, json!({}), false),
+        ("legacy too", Era::Legacy, extended, true),
+    ] {
+        let caller = of(id, era, declared);
+        let shown = tools(&bench, &caller).await;
+        assert_eq!(shown.contains(&"mcp__one__extended".to_owned()), expected, "{id}: {shown:?}");
+        call(&bench, &caller, "mcp__one__echo").await;
+    }
+    drop(legacy);
     bench.engine.shutdown().await;
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use switchboard_config::{Desired, HostContext, Mode, Platform, ResolveOptions};
 use switchboard_core::connection::ConnectionLimit;
 use switchboard_core::engine::{AttachError, Caller, EngineEvent, EngineEventKind, Session};
+use switchboard_core::principal::{LOCAL_PRINCIPAL, Principal};
 use switchboard_core::{CallError, Request};
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::programs::program;
@@ -19,9 +20,18 @@ use super::script::{Bench, Script};
 /// What one principal stored, and no other may read.
 const SECRET: &str = "hush";
 
+/// The principal of a name: the local one, the service `NAME@ID`, or a user.
+pub(super) fn principal_of(name: &str) -> Principal {
+    match name.split_once('@') {
+        Some((name, token)) => Principal::service(name, token),
+        None if name == LOCAL_PRINCIPAL => Principal::local(),
+        None => Principal::user(name),
+    }
+}
+
 fn session(principal: &str, id: &str) -> Session {
     let mode = Some(Mode::BypassPermissions);
-    Session { principal: principal.to_owned(), mode, ..Session::new(id) }
+    Session { principal: principal_of(principal), mode, ..Session::new(id) }
 }
 
 /// What settings in a file of the user's desire.

@@ -89,6 +89,7 @@ struct Doors(Arc<Door>);
 impl CredentialSource for Doors {
     fn credentials(
         &self,
+        _: &str,
         _: &DesiredServer,
         _: &Entry,
         _: &ProcessEnvironment,

@@ -2,14 +2,16 @@
 
 use std::fmt::Write as _;
 
-use switchboard_config::Mode;
+use switchboard_config::{Mode, PermissionRules, SourceOrigin};
 use switchboard_core::engine::QueueAccess;
 use switchboard_core::permission::{
-    AnswerLifetime, AskReason, DecisionReason, HookVerdict, PermissionSubject, PermissionVerdict,
-    ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin, UserConsent, judge_call,
+    AnswerLifetime, AskReason, DecisionReason, HookVerdict, JudgedCall, PermissionSubject,
+    PermissionVerdict, ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin, UserConsent,
+    WorkspacePermissions, judge_call,
 };
+use switchboard_wire::json::Raw;
 
-use super::permissions;
+use super::{local, permissions, rules_of};
 
 const MODES: [Mode; 6] =
     [Mode::Default, Mode::Client, Mode::Plan, Mode::Auto, Mode::BypassPermissions, Mode::DontAsk];
@@ -64,10 +66,12 @@ impl Case {
 
     fn verdict(&self) -> PermissionVerdict {
         let (permissions, _) = permissions(&self.rules, self.mode, &["s"]);
+        let (principal, arguments) = (local(), Raw::empty_object());
         let subject = PermissionSubject {
             permissions: &permissions,
             server: "s",
             tool: "t",
+            call: JudgedCall { principal: &principal, arguments: &arguments },
             annotations: self.annotations,
             interaction: self.interaction,
             origin: self.origin,
@@ -277,4 +281,34 @@ fn a_verdict_can_be_kept() {
         Case { remembered, ..Case::in_mode(Mode::Default) },
         r#"{"verdict":"allow","because":{"by":"remembered","answer":"always"}}"#,
     );
+}
+
+/// Settings that cannot be understood may forbid any call, so every call of a server's tool is refused, in every mode,
+/// also where a person typed it.
+#[test]
+fn unclear_settings_refuse_every_call() {
+    let at = SourceOrigin::file("settings.json").start();
+    let unclear = PermissionRules { unclear: Some(at), ..rules_of(&[("allow", "mcp__s__t")]) };
+    for mode in MODES {
+        let (permissions, _) = WorkspacePermissions::new(&unclear, mode, &["s".to_owned()]);
+        let verdict = |origin| {
+            let (principal, arguments) = (local(), Raw::empty_object());
+            let subject = PermissionSubject {
+                permissions: &permissions,
+                server: "s",
+                tool: "t",
+                call: JudgedCall { principal: &principal, arguments: &arguments },
+                annotations: READ_ONLY,
+                interaction: ToolInteraction::Free,
+                origin,
+                consent: UserConsent::Typed,
+            };
+            judge_call(&subject, &HookVerdict::Allow, &ToolMemory::nothing()).to_string()
+        };
+        assert_eq!(
+            verdict(ToolOrigin::Server),
+            "deny: no call is made while the settings at settings.json:1:1 cannot be understood: they may forbid it"
+        );
+        assert_eq!(verdict(ToolOrigin::BuiltIn), "allow: the tool is built in");
+    }
 }

@@ -2,22 +2,28 @@
 
 #![cfg(target_os = "linux")]
 mod classifier;
+mod conditions;
+mod explain;
 mod judge;
 mod memory;
 mod rules;
 
-use switchboard_config::{Mode, PermissionRule, PermissionRules, Scope, SourceOrigin, ToolPattern};
+use switchboard_config::{
+    ArgumentCondition, ConditionalRule, Mode, PermissionRule, PermissionRules, RuleAudience, Scope,
+    SourceOrigin, ToolPattern,
+};
 use switchboard_core::EngineProblem;
-use switchboard_core::permission::WorkspacePermissions;
+use switchboard_core::permission::{RulePrincipal, WorkspacePermissions};
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 
 /// Rules of a user's file, in which each stands on a line of its own.
 fn rules_of(lines: &[(&str, &str)]) -> PermissionRules {
     let mut rules = PermissionRules::default();
     let mut at = SourceOrigin::file("settings.json").start();
     for (kind, text) in lines {
-        let rule = ToolPattern::parse(text).unwrap();
-        let rule =
-            PermissionRule { text: (*text).to_owned(), rule, scope: Scope::User, at: at.clone() };
+        let written = written_rule(text);
+        let tools = ToolPattern::parse(&written.rule).unwrap();
+        let rule = PermissionRule::new(written, tools, Scope::User, at.clone());
         at.line += 1;
         match *kind {
             "allow" => rules.allow.push(rule),
@@ -27,6 +33,27 @@ fn rules_of(lines: &[(&str, &str)]) -> PermissionRules {
         }
     }
     rules
+}
+
+/// A rule from its text, or from its object as JSON.
+fn written_rule(text: &str) -> ConditionalRule {
+    let Ok(object) = serde_json::from_str::<serde_json::Value>(text) else {
+        return ConditionalRule { rule: text.to_owned(), ..ConditionalRule::default() };
+    };
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let audience = object
+        .get("for")
+        .map(|it| RuleAudience { group: text(&it["group"]), principal: text(&it["principal"]) });
+    let when = object.get("when").map(|it| ArgumentCondition {
+        argument: text(&it["argument"]).unwrap().parse().unwrap(),
+        matches: text(&it["matches"]).unwrap(),
+    });
+    ConditionalRule { rule: text(&object["rule"]).unwrap(), audience, when }
+}
+
+/// The person who runs the engine.
+fn local() -> RulePrincipal {
+    RulePrincipal::new(LOCAL_PRINCIPAL)
 }
 
 fn permissions(

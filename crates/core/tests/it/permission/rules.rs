@@ -2,14 +2,18 @@
 
 use switchboard_config::Mode;
 use switchboard_core::EngineProblemKind;
+use switchboard_core::permission::JudgedCall;
+use switchboard_wire::json::Raw;
 
-use super::permissions;
+use super::{local, permissions};
 
 /// Which kinds of rules reach a tool where one text stands as a rule of each kind.
 fn reach(rule: &str, configured: &[&str], server: &str, tool: &str) -> String {
     let lines = [("deny", rule), ("ask", rule), ("allow", rule)];
     let (permissions, _) = permissions(&lines, Mode::Default, configured);
-    let ruling = permissions.ruling(server, tool);
+    let (principal, arguments) = (local(), Raw::empty_object());
+    let call = JudgedCall { principal: &principal, arguments: &arguments };
+    let ruling = permissions.ruling(server, tool, call);
     let found = [("deny", ruling.deny), ("ask", ruling.ask), ("allow", ruling.allow)];
     let names: Vec<_> = found.iter().filter(|(_, rule)| rule.is_some()).map(|it| it.0).collect();
     names.join(" ")
@@ -92,7 +96,8 @@ fn a_rule_that_could_mean_two_servers_is_a_problem() {
 fn what_is_denied_is_hidden() {
     let check = |rule, server, tool, hides_server, hides_tool| {
         let (permissions, _) = permissions(&[("deny", rule)], Mode::Default, &["a", "a__b"]);
-        let found = (permissions.hides_server(server), permissions.hides_tool(server, tool));
+        let hides_tool_now = permissions.hiding_rule(server, tool, &local()).is_some();
+        let found = (permissions.hides_server(server, &local()), hides_tool_now);
         assert_eq!(found, (hides_server, hides_tool), "{rule} {server} {tool}");
     };
     check("mcp__*", "a", "x", true, true);
@@ -116,7 +121,9 @@ fn the_rule_that_would_allow_a_tool_allows_exactly_that() {
         assert_eq!(rule.as_deref(), expected);
         if let Some(rule) = rule {
             let (talking, problems) = permissions(&[("allow", &rule)], Mode::Default, configured);
-            assert!(talking.ruling(server, tool).allow.is_some() && problems.is_empty());
+            let (principal, arguments) = (local(), Raw::empty_object());
+            let call = JudgedCall { principal: &principal, arguments: &arguments };
+            assert!(talking.ruling(server, tool, call).allow.is_some() && problems.is_empty());
         }
     };
     check(&["a", "a__b"], "a", "x", Some("mcp__a__x"));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use switchboard_core::{
     EngineProblemKind,
     catalog::Tool,
-    results::{BlobPolicy, ResultAddress, ResultPolicy, SpillMode},
+    results::{AppDataPolicy, BlobPolicy, ResultAddress, ResultPolicy, SpillMode},
 };
 
 use super::{Kit, first_text, is_same, raw, small};
@@ -243,4 +243,44 @@ async fn a_very_large_text_is_not_copied() {
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
     assert!(kept.spilled.unwrap().bytes > 190 * 1024 * 1024);
     assert!(kept.result.as_str().len() < 4_000);
+}
+
+#[tokio::test]
+async fn data_for_apps_passes_whole_where_a_host_gets_it() {
+    let kit = Kit::new().await;
+    let html = "x".repeat(300_000);
+    let policy = ResultPolicy { app_data: AppDataPolicy::Leave, ..ResultPolicy::gateway() };
+    let app = json!({ "uri": "ui://a", "mimeType": "text/html;profile=mcp-app", "text": html });
+    let by_address = json!({ "uri": "UI://a", "mimeType": "text/html", "text": html });
+    let by_type = json!({ "uri": "a:b", "mimeType": "text/html;profile=mcp-app", "text": html });
+    for item in [&app, &by_address, &by_type] {
+        let result = raw(json!({ "contents": [item] }).to_string());
+        let kept = kit.resource(&result, &policy).await;
+        assert!(is_same(&kept, &result));
+        assert!(kit.resource(&result, &ResultPolicy::gateway()).await.spilled.is_some());
+    }
+    // Other text of the same result is limited.
+    let other = json!({ "uri": "a:b", "text": html });
+    let both = raw(json!({ "contents": [other, app] }).to_string());
+    let kept = kit.resource(&both, &policy).await;
+    assert!(kept.spilled.is_some());
+    assert_eq!(kept.result.decode::<Value>().unwrap()["contents"][1], app);
+
+    let structured = json!({ "data": html });
+    let result = raw(json!({ "content": [], "structuredContent": structured }).to_string());
+    assert!(is_same(&kit.tool(&result, &policy).await, &result));
+    assert!(kit.tool(&result, &ResultPolicy::gateway()).await.spilled.is_some());
+    let content =
+        json!([{ "type": "text", "text": html }, { "type": "resource", "resource": app }]);
+    let result = raw(json!({ "content": content, "structuredContent": structured }).to_string());
+    for policy in [policy, ResultPolicy { spill: SpillMode::Off, ..policy }] {
+        let kept = kit.tool(&result, &policy).await;
+        let kept: Value = kept.result.decode().unwrap();
+        assert_eq!(kept["structuredContent"], structured);
+        let items = kept["content"].as_array().unwrap();
+        assert!(items.contains(&json!({ "type": "resource", "resource": app })));
+        assert!(
+            items.iter().all(|item| item["text"].as_str().is_none_or(|text| text.len() < 200_000))
+        );
+    }
 }

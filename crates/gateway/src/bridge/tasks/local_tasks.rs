@@ -8,15 +8,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
-use switchboard_core::dispatch::PendingQuestion;
+use switchboard_core::dispatch::{CallOutcome, PendingQuestion, QuestionAnswer};
 use switchboard_core::{CallError, CallEvent, RunningCall};
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
+use switchboard_wire::meta::method;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::super::apps::UiAddressForm;
 use super::super::{consent, refusal};
 use super::hide_task;
 
@@ -78,6 +80,7 @@ impl LocalTasks {
         running: RunningCall,
         owner: (String, String),
         ttl: Duration,
+        addresses: UiAddressForm,
     ) -> Result<(u64, Arc<LocalTask>), TooManyTasks> {
         let mut tasks = self.lock();
         if tasks.there.len() >= MAX_LOCAL_TASKS {
@@ -101,7 +104,7 @@ impl LocalTasks {
         });
         let number = tasks.next;
         tasks.next += 1;
-        let life = run_task(Arc::clone(&task), running);
+        let life = run_task(Arc::clone(&task), running, addresses);
         let kept = Arc::downgrade(&self.0);
         let life = tokio::spawn(async move {
             // A task that has ended is kept until `ttl` is over; a running one is then dropped.
@@ -142,31 +145,43 @@ impl LocalTasks {
 }
 
 /// Follows a call until it ends or is cancelled.
-async fn run_task(task: Arc<LocalTask>, running: RunningCall) {
-    let end = task.cancelled.run_until_cancelled(follow(&task, running)).await;
+async fn run_task(task: Arc<LocalTask>, running: RunningCall, addresses: UiAddressForm) {
+    let end = task.cancelled.run_until_cancelled(follow(&task, running, addresses)).await;
     // The call has ended, so its questions cannot be answered any more.
     task.lock_questions().clear();
     task.change(|standing| {
         standing.questions.clear();
         standing.status = match end {
-            Some(Ok(result)) => LocalTaskStatus::Completed(result),
-            Some(Err(error)) => match refusal::to_reply(&error) {
-                Ok(result) => LocalTaskStatus::Completed(result),
-                Err(error) => LocalTaskStatus::Failed(error),
-            },
             None => LocalTaskStatus::Cancelled,
+            Some(ended) => {
+                let reply = match ended {
+                    Ok(CallOutcome { result, server, .. }) => {
+                        let result = hide_task(result);
+                        addresses.translate_result(method::TOOLS_CALL, result, server.as_deref())
+                    }
+                    Err(error) => refusal::to_reply(&error),
+                };
+                match reply {
+                    Ok(result) => LocalTaskStatus::Completed(result),
+                    Err(error) => LocalTaskStatus::Failed(error),
+                }
+            }
         };
     });
 }
 
-async fn follow(task: &LocalTask, mut running: RunningCall) -> Result<Raw, CallError> {
+async fn follow(
+    task: &LocalTask,
+    mut running: RunningCall,
+    addresses: UiAddressForm,
+) -> Result<CallOutcome, CallError> {
     let mut number = 0;
     loop {
         match running.next().await? {
-            CallEvent::Done(outcome) => return Ok(hide_task(outcome.result)),
+            CallEvent::Done(outcome) => return Ok(*outcome),
             CallEvent::Question(question) => {
                 number += 1;
-                task.ask(format!("question-{number}"), question);
+                task.ask(format!("question-{number}"), question, addresses);
             }
             CallEvent::Task(state) => {
                 let message = state.get("statusMessage").ok().flatten();
@@ -241,8 +256,13 @@ impl LocalTask {
         }
     }
 
-    fn ask(&self, key: String, question: PendingQuestion) {
-        let asked = InputRequest { key: key.clone(), ..consent::to_input_request(&question.about) };
+    fn ask(&self, key: String, question: PendingQuestion, addresses: UiAddressForm) {
+        let asked = consent::to_input_request(&question.about);
+        let asked = match addresses.translate_question(asked, &question.server) {
+            Ok(asked) => InputRequest { key: key.clone(), ..asked },
+            // The server learns why its question is not passed on.
+            Err(error) => return question.answer(QuestionAnswer::Result(Err(error))),
+        };
         self.lock_questions().insert(key, question);
         self.change(|standing| standing.questions.push(asked));
     }

@@ -27,6 +27,7 @@ use switchboard_wire::{Era, Version};
 pub(super) use local_tasks::LocalTasks;
 pub(super) use related::{hide_task, hide_task_in, hide_task_of};
 
+use super::apps::ToolCaller;
 use super::view::BridgeView;
 use super::{call, refusal};
 use local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
@@ -107,6 +108,7 @@ impl BridgeView {
     pub(super) fn begin_task(
         &self,
         asked: &HandlerRequest,
+        caller: ToolCaller,
         context: &RequestContext,
         ttl: Duration,
         task: Option<Raw>,
@@ -118,13 +120,13 @@ impl BridgeView {
         let name = params.get("name").ok().flatten().and_then(|name| name.to_text());
         let asked = HandlerRequest { params, ..asked.clone() };
         // The call may take as long as the task is kept.
-        let mut request = self.request(&asked, context)?.with_timeout(ttl);
+        let mut request = self.request(&asked, caller, context)?.with_timeout(ttl);
         if let Some(task) = task {
             request = request.as_task(task);
         }
         let running = self.bridge().engine.call(&self.caller(context)?, request);
         let owner = self.task_owner();
-        let started = self.bridge().tasks.start(running, owner, ttl);
+        let started = self.bridge().tasks.start(running, owner, ttl, self.address_form());
         let (number, task) = started.map_err(|local_tasks::TooManyTasks| {
             RpcError::new(code::INTERNAL_ERROR, "too many tasks are kept already; try again later")
         })?;
@@ -141,9 +143,10 @@ impl BridgeView {
         &self,
         tasked: StartedTask,
     ) -> Result<HandlerReply, RpcError> {
+        let state = self.address_form().translate_task(tasked.state, &tasked.task.server)?;
         let id =
             quote(&self.seal_task(&SealedTaskId::Theirs(tasked.task), SERVER_TASK_ID_LIFETIME)?);
-        let state = related::hide_task_in_state(tasked.state);
+        let state = related::hide_task_in_state(state);
         let state = state.with_edits(&[JsonEdit::set(&["taskId"], &id)]);
         state.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
@@ -197,9 +200,11 @@ impl BridgeView {
             return Err(foreign());
         }
         let request = Request::forward(asked.method.clone(), Some(asked.params.clone()));
-        let request = request.of_task(task).with_tasks(TaskHandling::Hand);
+        let (origin, server) = (Self::origin(ToolCaller::Client, context), task.server.clone());
+        let request = request.of_task(task).with_tasks(TaskHandling::Hand).from_origin(origin);
         let done = self.bridge().engine.call(&self.caller(context)?, request).outcome().await;
         let result = done.map_err(|error| refusal::to_rpc_error(&error))?.result;
+        let result = self.address_form().translate_task(result, &server)?;
         let result = related::hide_task_in_state(result);
         if !matches!(result.get("taskId"), Ok(Some(_))) {
             return Ok(HandlerReply::Complete(result));
@@ -255,7 +260,7 @@ impl BridgeView {
     }
 
     fn task_owner(&self) -> (String, String) {
-        (self.place(), self.opening.principal.clone())
+        (self.place(), self.opening.principal.to_string())
     }
 
     fn server_of(&self, name: &str, context: &RequestContext) -> String {
@@ -286,7 +291,7 @@ impl BridgeView {
         HandleBinding {
             kind: HandleKind::Task,
             place,
-            principal: &self.opening.principal,
+            principal: self.opening.principal.id(),
             method: "",
             name: "",
             arguments: JsonDigest::default(),
@@ -329,10 +334,7 @@ fn undeclared() -> RpcError {
 }
 
 fn foreign() -> RpcError {
-    gone(
-        "foreign",
-        "this task was not given out here, its id was changed, or it is another client's",
-    )
+    gone("foreign", "this task was not issued here, its id was changed, or it is another client's")
 }
 
 fn gone(reason: &str, text: &str) -> RpcError {

@@ -16,6 +16,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts};
+use switchboard_core::principal::{ANYONE_PRINCIPAL, LOCAL_PRINCIPAL, Principal};
 
 pub(super) use peer::Peer;
 pub(super) use token_in_use::TokenInUse;
@@ -31,11 +32,6 @@ pub use hosts::is_public_name;
 use hosts::{AllowedHosts, RequestOrigin};
 pub(super) use rate::RateLimiter;
 use tokens::TokenFault;
-
-/// The principal of a client that runs as the hub's own user.
-pub(super) const LOCAL_USER_PRINCIPAL: &str = "local";
-/// The principal of a client if no identification is required.
-const ANYONE_PRINCIPAL: &str = "anyone";
 
 /// The access control of one server.
 pub(super) struct AccessControl {
@@ -114,7 +110,7 @@ impl AccessControl {
             return Ok(RequestAdmission { origin, caller: None, held: None });
         }
         let (caller, held) = self.caller(headers, request.uri.path(), peer).await?;
-        self.rates.take(&caller.principal, 1)?;
+        self.rates.take(caller.principal.id(), 1)?;
         Ok(RequestAdmission { origin, caller: Some(caller), held })
     }
 
@@ -149,15 +145,14 @@ impl AccessControl {
                 tokens::bearer_token(given).ok_or_else(|| refused(TokenFault::Unreadable))?;
             let principal = tokens.admit(token, path).await;
             let principal = principal.map_err(|denied| refused(TokenFault::Denied(denied)))?;
-            let caller = FaceCaller::new(&principal);
-            let held = TokenInUse::new(tokens, token, path, &caller.principal);
-            return Ok((caller, Some(held)));
+            let held = TokenInUse::new(tokens, token, path, principal.clone());
+            return Ok((FaceCaller { principal }, Some(held)));
         }
         let proxied = forwarding_header(headers);
         match self.access.without_token {
-            AnonymousAccess::Anyone => Ok((FaceCaller::new(ANYONE_PRINCIPAL), None)),
+            AnonymousAccess::Anyone => Ok((FaceCaller { principal: Principal::anyone() }, None)),
             AnonymousAccess::SameUser if proxied.is_none() && peer.is_same_user().await => {
-                Ok((FaceCaller::new(LOCAL_USER_PRINCIPAL), None))
+                Ok((FaceCaller { principal: Principal::local() }, None))
             }
             AnonymousAccess::SameUser | AnonymousAccess::Refused => {
                 let wrong =
@@ -187,7 +182,7 @@ impl FaceAccess {
 
 /// Whether a principal was identified by a token, not as the hub's own user or as anyone.
 pub(super) fn is_token(principal: &str) -> bool {
-    !matches!(principal, LOCAL_USER_PRINCIPAL | ANYONE_PRINCIPAL)
+    !matches!(principal, LOCAL_PRINCIPAL | ANYONE_PRINCIPAL)
 }
 
 fn is_open(path: &str) -> bool {

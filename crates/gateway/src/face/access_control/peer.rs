@@ -35,6 +35,7 @@ enum LocalUser {
     /// The user who runs this hub.
     Own,
     /// Another user; `None` if the kernel does not say which.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Other(Option<u32>),
 }
 

@@ -14,6 +14,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body::Frame;
+use switchboard_core::principal::Principal;
 
 use super::{TokenDenial, TokenVerifier};
 
@@ -24,7 +25,7 @@ pub(in crate::face) struct TokenInUse {
     token: Arc<str>,
     /// The path that the token was used for.
     path: Arc<str>,
-    principal: Arc<str>,
+    principal: Principal,
 }
 
 /// A body that ends when its token becomes invalid.
@@ -40,22 +41,27 @@ impl TokenInUse {
         tokens: &Arc<dyn TokenVerifier>,
         token: &str,
         path: &str,
-        principal: &Arc<str>,
+        principal: Principal,
     ) -> Self {
-        let (tokens, principal) = (Arc::clone(tokens), Arc::clone(principal));
-        Self { tokens, token: token.into(), path: path.into(), principal }
+        Self { tokens: Arc::clone(tokens), token: token.into(), path: path.into(), principal }
     }
 
-    /// Whether the token still identifies its principal. While the verifier is unavailable, it counts as valid.
+    /// Whether the token still identifies its principal, with the same groups. While the verifier is unavailable, it counts as valid.
     pub(in crate::face) async fn is_good(&self) -> bool {
         match self.tokens.admit(&self.token, &self.path).await {
-            Ok(principal) => *principal == *self.principal,
+            Ok(principal) => principal == self.principal,
             Err(denied) => denied == TokenDenial::Unavailable,
         }
     }
 
+    /// How often the token is verified again, at most `usual`.
+    pub(in crate::face) fn recheck_interval(&self, usual: Duration) -> Duration {
+        self.tokens.recheck_interval(&self.token).unwrap_or(usual).min(usual)
+    }
+
     /// Wraps a body so that it ends when the token becomes invalid.
     pub(super) fn bind_body(self, body: Body, every: Duration) -> Body {
+        let every = self.recheck_interval(every);
         let over = Box::pin(async move {
             loop {
                 tokio::time::sleep(every).await;

@@ -3,10 +3,11 @@
 //! Used by `access_control`; implemented by `gateway::tokens` (stored tokens) and `hub::access` (tokens of an
 //! authorization server). It does not store tokens.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, StatusCode, header};
+use switchboard_core::principal::Principal;
 
 use crate::face::refusal::{HttpRefusal, RefusalReason};
 
@@ -17,7 +18,12 @@ pub trait TokenVerifier: Send + Sync + 'static {
         &'a self,
         token: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>>;
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>>;
+
+    /// How soon after a revocation a stream that this token opened has to end; `None` if tokens are not revoked here.
+    fn recheck_interval(&self, _token: &str) -> Option<Duration> {
+        None
+    }
 
     /// The challenge for clients without a valid token at `path`, without the error: `Bearer`, and the URL of the
     /// resource's metadata if there is one.
@@ -60,15 +66,7 @@ pub(super) enum TokenFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceCaller {
     /// The principal that the caller acts for.
-    pub principal: Arc<str>,
-}
-
-// === impl FaceCaller ===
-
-impl FaceCaller {
-    pub(super) fn new(principal: &str) -> Self {
-        Self { principal: principal.into() }
-    }
+    pub principal: Principal,
 }
 
 /// The token in an `Authorization` header.

@@ -34,6 +34,9 @@ pub(super) struct SessionCall<V> {
     /// The charge to its principal's budget.
     charge: Option<ByteCharge>,
     answering: Option<BoxFuture<'static, Option<Rope>>>,
+    /// The messages of the call other than its answer. It is read by the task that polls the call, so that calls of one
+    /// session wait for no lock of one another.
+    voice: LinkReader,
     said: VecDeque<ByteString>,
     stream: Option<u64>,
 }
@@ -72,15 +75,16 @@ impl<V: ServerHandler> SessionCall<V> {
     pub(super) fn new(
         reserved: RequestReservation<V>,
         answering: BoxFuture<'static, Option<Rope>>,
+        voice: LinkReader,
         charge: ByteCharge,
     ) -> Self {
         let (answering, charge) = (Some(answering), Some(charge));
-        Self { reserved, charge, answering, said: VecDeque::new(), stream: None }
+        Self { reserved, charge, answering, voice, said: VecDeque::new(), stream: None }
     }
 
     /// The charge of a call that has ended.
-    pub(super) fn into_charge(mut self) -> Option<ByteCharge> {
-        self.charge.take()
+    pub(super) fn into_charge(self) -> Option<ByteCharge> {
+        self.charge
     }
 
     fn session(&self) -> &StreamableSession<V> {
@@ -115,8 +119,6 @@ impl<V: ServerHandler> SessionCall<V> {
     }
 
     fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Option<Rope>> {
-        let session = Arc::clone(&self.reserved.session);
-        let mut voice = session.voice.lock();
         let polled = match &mut self.answering {
             Some(answering) => Pin::new(answering).poll(cx),
             None => Poll::Ready(None),
@@ -124,7 +126,7 @@ impl<V: ServerHandler> SessionCall<V> {
         if polled.is_ready() {
             self.answering = None;
         }
-        drain(&mut voice, &mut self.said);
+        drain(&mut self.voice, &mut self.said);
         polled
     }
 
@@ -153,19 +155,6 @@ pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
     while let Some(Ok(Some(frame))) = unconstrained(voice.next()).now_or_never() {
         if let LinkFrame::Text(text) = frame {
             said.push_back(text);
-        }
-    }
-}
-
-impl<V> Drop for SessionCall<V> {
-    fn drop(&mut self) {
-        // A dropped question withdraws itself; the withdrawal must not be sent as a message of
-        // another call.
-        if let Some(answering) = self.answering.take() {
-            let voice = &self.reserved.session.voice;
-            let mut voice = voice.lock();
-            drop(answering);
-            drain(&mut voice, &mut self.said);
         }
     }
 }

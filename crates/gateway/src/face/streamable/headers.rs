@@ -128,7 +128,7 @@ pub(super) fn single_value(
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(mismatch(format!("the header `{name}` stands more than once")));
+        return Err(mismatch(format!("the header `{name}` occurs more than once")));
     }
     let decoded = decode(value)
         .ok_or_else(|| mismatch(format!("the header `{name}` holds what no header may")))?;

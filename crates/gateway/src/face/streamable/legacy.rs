@@ -29,7 +29,7 @@ use crate::{
         refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
         sessions::{SessionOwner, random_session_id},
     },
-    view_provider::{SessionClients, ViewProvider, ViewRequest},
+    view_provider::ViewProvider,
 };
 
 pub(super) async fn post<F: ViewProvider>(
@@ -90,18 +90,7 @@ async fn begin<F: ViewProvider>(
 ) -> Result<Response, HttpRefusal> {
     let slot = face.slot(owner)?;
     let id = random_session_id()?;
-    let opening = ViewRequest {
-        principal: owner.principal.to_string(),
-        session: id.clone(),
-        part: owner.part.clone(),
-        transport: Transport::Http.as_str(),
-        clients: SessionClients::One,
-    };
-    let opened = face
-        .front
-        .open(opening)
-        .await
-        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
+    let opened = face.open_view(owner, id.clone(), Transport::Http).await?;
     let making = SessionParts {
         limits: face.options.limits,
         over: CancellationToken::new(),

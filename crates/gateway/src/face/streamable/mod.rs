@@ -17,7 +17,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::{Method, StatusCode, request::Parts};
 use http_body::Body;
-use switchboard_wire::envelope::{MessageOrBatch, RpcMessage, code, parse};
+use switchboard_wire::{
+    envelope::{MessageOrBatch, RpcMessage, code, parse},
+    trace_context,
+};
 
 use headers::NamedVersion;
 pub(super) use session::StreamableSession;
@@ -26,7 +29,7 @@ pub(super) use views::SharedViews;
 use super::{
     Face, media,
     metrics::Transport,
-    refusal::{HttpRefusal, RefusalReason, empty_response},
+    refusal::{HttpRefusal, RefusalReason},
     sessions::SessionOwner,
 };
 use crate::view_provider::ViewProvider;
@@ -73,9 +76,10 @@ async fn post<F: ViewProvider>(
     media::require_json(&parts.headers)?;
     let takes = media::parse_accept(&parts.headers)?;
     let options = &face.options;
-    let budget = face.budgets.of(&owner.principal);
+    let budget = face.budgets.of(owner.principal.id());
     let (text, charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.count_request(Transport::Http, text.len());
+    let text = trace_context::with_header_context(text, &parts.headers);
     let asked = parse(text).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(owner, &asked)?;
     let named = NamedVersion::from_headers(&parts.headers);
@@ -85,9 +89,8 @@ async fn post<F: ViewProvider>(
         {
             modern::post(face, owner, &parts.headers, takes, (request, charge)).await
         }
-        // Modern HTTP defines no client notifications, but a client may send one.
-        MessageOrBatch::One(RpcMessage::Notification(_)) if named.is_modern() => {
-            Ok(empty_response(StatusCode::ACCEPTED))
+        MessageOrBatch::One(RpcMessage::Notification(notification)) if named.is_modern() => {
+            modern::notify(face, owner, notification).await
         }
         _ if named.is_modern() => {
             let text = "this version takes one request or notification at a time";

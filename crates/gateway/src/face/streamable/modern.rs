@@ -13,9 +13,12 @@ use futures_util::{
 };
 use http::{HeaderMap, StatusCode};
 use switchboard_wire::{
-    envelope::{Id, Request, Response as Answer, ResponseOutcome, RpcMessage, code},
+    envelope::{Id, Notification, Request, Response as Answer, ResponseOutcome, RpcMessage, code},
     json::Raw,
-    link::{LinkFrame, LinkReader, LinkWriter, pair::link_pair},
+    link::{
+        LinkFrame, LinkReader, LinkWriter,
+        pair::{link_pair, one_way},
+    },
     meta::{self, method},
     server::{ByteCharge, HandlerSession, ServeOptions, ServerHandler, serve},
 };
@@ -74,6 +77,23 @@ pub(super) async fn post<F: ViewProvider>(
     }
     let exchange = Exchange::new(Arc::clone(&view.handler), request, charge);
     answer(face, view, exchange, takes).await.map_err(|refusal| refusal.with_id(Some(&id)))
+}
+
+/// Passes a client's notification on. Modern HTTP itself defines none, but an extension may.
+pub(super) async fn notify<F: ViewProvider>(
+    face: &Arc<Face<F>>,
+    owner: &SessionOwner,
+    notification: Notification,
+) -> Result<Response, HttpRefusal> {
+    if method::is_extension_notification(&notification.method()) {
+        let most = face.options.limits.sessions;
+        let view = face.views.get(&*face.front, owner, most, &face.tasks).await?;
+        let (writer, _voice) = one_way();
+        let session = HandlerSession::new(Arc::clone(&view.handler), writer);
+        // A notification has no answer.
+        let _ = session.answer(Ok(RpcMessage::Notification(notification))).await;
+    }
+    Ok(empty_response(StatusCode::ACCEPTED))
 }
 
 /// Answers with plain JSON if the answer is the only message and comes soon, else with a stream.
@@ -194,7 +214,7 @@ fn parse_answer(text: &ByteString) -> Option<Answer> {
 
 impl Exchange {
     fn new<V: ServerHandler>(handler: Arc<V>, request: Request, charge: ByteCharge) -> Self {
-        let ((_, voice), (writer, _)) = link_pair();
+        let (writer, voice) = one_way();
         let session = HandlerSession::new(handler, writer);
         let answering = Box::pin(session.answer(Ok(RpcMessage::Request(request))));
         Self { voice, answering: Some(answering), answer: None, charge, _input: None }

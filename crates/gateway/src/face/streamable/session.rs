@@ -18,9 +18,8 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnord
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     Version,
-    envelope::{MalformedMessage, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
-    json::Rope,
-    link::{LinkReader, pair::link_pair},
+    envelope::{MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
+    link::{LinkReader, pair::one_way},
     queue,
     server::{
         ByteCharge, ChangeNotification, ChangeReceiver, HandlerSession as WireSession,
@@ -42,10 +41,6 @@ use crate::{
 /// The session of one client.
 pub(in crate::face) struct StreamableSession<V> {
     wire: Arc<WireSession<V>>,
-    /// The messages of the server session other than answers. A call sends messages only while it
-    /// is polled, so the task that polls a call holds this lock, and knows that the messages belong
-    /// to that call.
-    pub(super) voice: Mutex<LinkReader>,
     log: Mutex<StreamLog>,
     pub(super) handovers: queue::QueueSender<SessionCall<V>>,
     pub(super) under_way: AtomicUsize,
@@ -69,6 +64,8 @@ pub(super) struct SessionParts {
 /// The task of a session, to be run.
 pub(super) struct SessionTask<V> {
     news: ChangeReceiver,
+    /// The messages of the server session that belong to no call: changes.
+    voice: LinkReader,
     handovers: queue::QueueReceiver<SessionCall<V>>,
 }
 
@@ -81,7 +78,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         hello: Request,
         making: SessionParts,
     ) -> (ByteString, Option<(Arc<Self>, SessionTask<V>)>) {
-        let ((_, voice), (writer, _)) = link_pair();
+        let (writer, voice) = one_way();
         let (wire, news) = (WireSession::new(opened.view, writer), opened.changes.listen());
         let answer = Arc::clone(&wire).answer(Ok(RpcMessage::Request(hello))).await;
         let Some(answer) = answer else {
@@ -97,7 +94,6 @@ impl<V: ServerHandler> StreamableSession<V> {
         let (handovers, waiting) = queue::bounded_queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
-            voice: Mutex::new(voice),
             log: Mutex::new(StreamLog::new(making.limits)),
             handovers,
             under_way: AtomicUsize::new(0),
@@ -108,7 +104,7 @@ impl<V: ServerHandler> StreamableSession<V> {
             slot: Mutex::new(Some(making.slot)),
             _counted: making.counted,
         });
-        (text, Some((session, SessionTask { news, handovers: waiting })))
+        (text, Some((session, SessionTask { news, voice, handovers: waiting })))
     }
 
     /// Starts to answer requests. Returns `None` if too many are running.
@@ -122,25 +118,18 @@ impl<V: ServerHandler> StreamableSession<V> {
             MessageOrBatch::Batch(messages) => messages.len(),
         };
         let reserved = RequestReservation::new(self, requests)?;
+        let (writer, voice) = one_way();
+        let wire = Arc::clone(&self.wire);
         let answering: BoxFuture<'static, _> = match asked {
-            MessageOrBatch::One(message) => Box::pin(self.answer(Ok(message))),
-            MessageOrBatch::Batch(messages) => {
-                Arc::clone(&self.wire).answer_batch(messages).boxed()
-            }
+            MessageOrBatch::One(message) => wire.answer_apart(Ok(message), writer).boxed(),
+            MessageOrBatch::Batch(messages) => wire.answer_batch(messages, Some(writer)).boxed(),
         };
-        Some(SessionCall::new(reserved, answering, charge))
+        Some(SessionCall::new(reserved, answering, voice, charge))
     }
 
     /// Handles a message that needs no answer.
     pub(super) async fn take(self: &Arc<Self>, message: RpcMessage) {
         Arc::clone(&self.wire).answer(Ok(message)).await;
-    }
-
-    fn answer(
-        &self,
-        message: Result<RpcMessage, MalformedMessage>,
-    ) -> impl Future<Output = Option<Rope>> + Send + use<V> {
-        Arc::clone(&self.wire).answer_in_pieces(message)
     }
 
     // --- streams
@@ -183,13 +172,11 @@ impl<V: ServerHandler> StreamableSession<V> {
     }
 
     /// Sends a change notification on the GET stream, if the client subscribed to it.
-    fn announce(&self, announced: &SourcedChange) {
+    fn announce(&self, announced: &SourcedChange, voice: &mut LinkReader) {
         let mut said = VecDeque::new();
-        let mut voice = self.voice.lock();
-        // It completes at once: the holder of `voice` leaves the queue empty, so there is room.
+        // It completes at once: the last change left the queue empty, so there is room.
         let told = unconstrained(self.wire.announce(announced)).now_or_never();
-        drain(&mut voice, &mut said);
-        drop(voice);
+        drain(voice, &mut said);
         if told.is_none() {
             tracing::warn!("a change was not told whole");
         }
@@ -249,7 +236,7 @@ impl<V: ServerHandler> SessionTask<V> {
                 }
                 Some(call) = self.handovers.recv() => calls.push(call.run()),
                 Some(()) = calls.next(), if !calls.is_empty() => {}
-                change = self.news.next() => session.announce(&change),
+                change = self.news.next() => session.announce(&change, &mut self.voice),
             }
         }
         session.log().cut();

@@ -5,6 +5,7 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
+use switchboard_core::principal::Principal;
 use switchboard_wire::{
     client::ListKind,
     server::{ChangeBroadcaster, ChangeNotification, ChangeReceiver, ServerHandler},
@@ -114,13 +115,21 @@ async fn open<F: ViewProvider>(
         ViewSelection::Agent(name) => format!("/mcp/agent/{name}"),
     };
     let opening = ViewRequest {
-        principal: owner.principal.to_string(),
-        session: format!("{} {place}", owner.principal),
+        principal: owner.principal.clone(),
+        session: session_name(&owner.principal, &place),
         part: owner.part.clone(),
         transport: Transport::Http.as_str(),
         clients: SessionClients::Several,
     };
     front.open(opening).await.map_err(|error| HttpRefusal::no_view(&owner.part, &error))
+}
+
+/// Names the session of a principal at a place. Clients with other groups have another one: the permission of their
+/// calls depends on them.
+fn session_name(principal: &Principal, place: &str) -> String {
+    let groups = principal.groups().flat_map(|group| [" +", group]);
+    let groups: String = groups.collect();
+    format!("{principal}{groups} {place}")
 }
 
 // === impl SharedView ===

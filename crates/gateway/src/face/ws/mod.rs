@@ -43,7 +43,7 @@ use super::{
     refusal::{HttpRefusal, RefusalReason, empty_response},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
-use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest};
+use crate::view_provider::{OpenView, ViewProvider};
 use metered::{MessageMeter, MeteredStream};
 
 const SUBPROTOCOL: &str = "mcp";
@@ -84,18 +84,7 @@ pub(super) async fn upgrade<F: ViewProvider>(
     let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
     let held = request.extensions.remove::<TokenInUse>();
     let slot = face.slot(&owner)?;
-    let opening = ViewRequest {
-        principal: owner.principal.to_string(),
-        session: random_session_id()?,
-        part: owner.part.clone(),
-        transport: Transport::WebSocket.as_str(),
-        clients: SessionClients::One,
-    };
-    let opened = face
-        .front
-        .open(opening)
-        .await
-        .map_err(|error| HttpRefusal::no_view(&owner.part, &error))?;
+    let opened = face.open_view(&owner, random_session_id()?, Transport::WebSocket).await?;
     let counted = (
         face.metrics.count_session(Transport::WebSocket),
         face.metrics.count_stream(Transport::WebSocket),
@@ -106,7 +95,7 @@ pub(super) async fn upgrade<F: ViewProvider>(
     let bridge = WsConnection {
         metrics: Arc::clone(&face.metrics),
         rates: Arc::clone(&face.rates),
-        principal: Arc::clone(&owner.principal),
+        principal: Arc::clone(owner.principal.id()),
         bounds,
         meter: meter.clone(),
         closing: face.closing.clone(),
@@ -238,6 +227,9 @@ impl WsConnection {
     ) -> WsEnd {
         let mut ticks = tokio::time::interval(self.alive);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let recheck = self.held.as_ref().map(|held| held.recheck_interval(self.alive));
+        let mut checks = tokio::time::interval(recheck.unwrap_or(self.alive));
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
             let message = tokio::select! {
@@ -247,11 +239,14 @@ impl WsConnection {
                     if heard.elapsed() > self.alive * 2 + self.stalled {
                         return WsEnd::Gone;
                     }
+                    // If the queue is full, a ping is waiting already.
+                    let _ = asides.try_send(Message::Ping(bytes::Bytes::new()));
+                    continue;
+                }
+                _ = checks.tick() => {
                     if !self.is_let_in().await {
                         return WsEnd::Revoked;
                     }
-                    // If the queue is full, a ping is waiting already.
-                    let _ = asides.try_send(Message::Ping(bytes::Bytes::new()));
                     continue;
                 }
             };

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use switchboard_core::engine::{InProcessServer, LOCAL_PRINCIPAL};
+use switchboard_core::engine::InProcessServer;
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind, ServerInbox};
@@ -216,5 +217,44 @@ async fn a_legacy_client_hears_of_a_list_once_it_has_listed_it() {
         grow(&servers[0], ListKind::Prompts);
         assert_eq!(heard(&mut inbox).await, [ListKind::Prompts], "{era}");
         gateway.engine.shutdown().await;
+    }
+}
+
+/// A server that is gone, switched off or withheld leaves no dead tools in a client.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_leaves_is_told_of() {
+    let reasons = [
+        ("removed", None),
+        ("disabled", Some(r#"{"disabledMcpServers":["s0"]}"#)),
+        ("withheld", Some(r#"{"deniedMcpServers":[{"serverName":"s0"}]}"#)),
+    ];
+    for (reason, settings) in reasons {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            for era in [Era::Legacy, Era::Modern] {
+                let cell = format!("{reason}, {version} client, {era} servers");
+                let (gateway, servers) = gateway(2, era).await;
+                let (client, mut inbox) = gateway.client(version, ALL).await;
+                list_all(&client).await;
+                assert_eq!(heard(&mut inbox).await, [], "{cell}: nothing changed");
+                let rest = settings.map_or(1, |_| 0);
+                if let Some(settings) = settings {
+                    let managed = gateway.folder.path().join("managed");
+                    std::fs::create_dir_all(&managed).unwrap();
+                    std::fs::write(managed.join("managed-settings.json"), settings).unwrap();
+                }
+                let left = servers.iter().enumerate().skip(rest);
+                let left =
+                    left.map(|(number, server)| server.in_process(&format!("s{number}"), era));
+                gateway.apply_again(left.collect());
+                let all = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
+                assert_eq!(heard(&mut inbox).await, all, "{cell}");
+                let tools = soon(client.list(ListKind::Tools)).await.unwrap();
+                let name = |tool: &Raw| tool.get("name").unwrap().unwrap().to_text().unwrap();
+                let names: Vec<_> = tools.items.iter().map(name).collect();
+                let has = |server: &str| names.iter().any(|name| name.starts_with(server));
+                assert!(has("s1__") && !has("s0__"), "{cell}: {names:?}");
+                gateway.engine.shutdown().await;
+            }
+        }
     }
 }

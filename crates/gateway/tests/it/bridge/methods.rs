@@ -30,11 +30,16 @@ async fn an_unknown_method_goes_to_the_server_that_it_names() {
                 assert_eq!(code, -32601, "{text}");
                 assert!(text.contains("`one`, `two`"), "no candidates: {text}");
             }
-            for params in
-                [r#"{"name":"two__echo"}"#, r#"{"name":"one__greet"}"#, r#"{"uri":"note://a"}"#]
-            {
+            for params in [
+                r#"{"name":"two__echo"}"#,
+                r#"{"name":"one__greet"}"#,
+                r#"{"uri":"note://a"}"#,
+                r#"{"_meta":{"switchboard/server":"two"}}"#,
+            ] {
                 assert_eq!(refused(&client, params).await, by_server, "{params}");
             }
+            let absent = refused(&client, r#"{"_meta":{"switchboard/server":"three"}}"#).await;
+            assert_eq!(absent.0, -32602, "{}", absent.1);
             let part = ViewSelection::Server("two".into());
             let (client, _b) = gateway.client_of(version, "{}", "me", part).await;
             assert_eq!(refused(&client, "{}").await, by_server, "one server is shown");

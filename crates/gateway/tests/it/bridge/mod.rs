@@ -1,8 +1,12 @@
 //! Tests of the bridge: every feature in the four pairings of client and server eras.
 
+mod app_server;
+mod apps;
 mod arguments;
 mod changes;
 mod changes_of_kinds;
+mod extension_messages;
+mod extensions;
 mod first_lists;
 mod imperfect;
 mod limits;
@@ -15,15 +19,18 @@ mod parked;
 mod resources;
 mod search;
 mod server;
+mod skills;
 mod tasks;
+mod thing_server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_config::{
-    DynamicConfig, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
+    Desired, DynamicConfig, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
 };
 use switchboard_core::engine::InProcessServer;
+use switchboard_core::principal::{LOCAL_PRINCIPAL, Principal};
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
 use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeView};
 use switchboard_gateway::view_provider::{
@@ -46,6 +53,16 @@ struct Gateway {
     bridge: Bridge,
     server: Arc<Server>,
     folder: Arc<tempfile::TempDir>,
+}
+
+/// What the files of a folder, and settings of one run, desire.
+fn desired_in(folder: &tempfile::TempDir, settings: &str) -> Desired {
+    let home = folder.path().to_str().unwrap().to_owned();
+    let env = [("HOME".to_owned(), home.clone())].into();
+    let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
+    surroundings.managed_dir = folder.path().join("managed");
+    let dynamic = vec![DynamicConfig::Text(settings.to_owned())];
+    resolve_desired(&surroundings, &ResolveOptions { dynamic, ..ResolveOptions::default() })
 }
 
 impl Gateway {
@@ -98,16 +115,7 @@ impl Gateway {
         settings: &str,
         options: BridgeOptions,
     ) -> Self {
-        let home = folder.path().to_str().unwrap().to_owned();
-        let env = [("HOME".to_owned(), home.clone())].into();
-        let mut surroundings =
-            HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
-        surroundings.managed_dir = folder.path().join("managed");
-        let dynamic = vec![DynamicConfig::Text(settings.to_owned())];
-        let desired = resolve_desired(
-            &surroundings,
-            &ResolveOptions { dynamic, ..ResolveOptions::default() },
-        );
+        let desired = desired_in(&folder, settings);
         let workspace =
             Workspace { id: WorkspaceId::from("test"), environment: Arc::new([]), in_process };
         let mut engine = EngineOptions::new("gateway", "1", ProcessGuard::none());
@@ -116,6 +124,13 @@ impl Gateway {
         engine.apply(&workspace, desired);
         let bridge = Bridge::new(engine.clone(), workspace.id, options);
         Self { engine, bridge, server: Arc::default(), folder }
+    }
+
+    /// Applies what the files of the gateway's folder say now, with these servers of a test.
+    fn apply_again(&self, in_process: Vec<InProcessServer>) {
+        let workspace =
+            Workspace { id: WorkspaceId::from("test"), environment: Arc::new([]), in_process };
+        self.engine.apply(&workspace, desired_in(&self.folder, "{}"));
     }
 
     async fn link(&self, principal: &str, part: ViewSelection) -> LinkEnd {
@@ -130,7 +145,7 @@ impl Gateway {
         clients: SessionClients,
     ) -> OpenView<BridgeView> {
         let opening = ViewRequest {
-            principal: principal.to_owned(),
+            principal: principal_of(principal),
             session: format!("session of {principal}"),
             part,
             transport: "test",
@@ -160,6 +175,11 @@ impl Gateway {
     ) -> (Client, ServerInbox) {
         connect(self.link(principal, part).await, version, capabilities).await
     }
+}
+
+/// The local principal, or the user of this name.
+fn principal_of(name: &str) -> Principal {
+    if name == LOCAL_PRINCIPAL { Principal::local() } else { Principal::user(name) }
 }
 
 /// A link on which a view is served.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_core::catalog::NameStyle;
-use switchboard_core::engine::{InProcessServer, LOCAL_PRINCIPAL};
+use switchboard_core::engine::InProcessServer;
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::{BridgeOptions, ToolSearch};
 use switchboard_gateway::view_provider::ViewSelection;
@@ -171,10 +172,11 @@ async fn the_first_call_waits_for_a_server_that_starts() {
         let server = Arc::new(Namesake(Semaphore::new(0)));
         let options = BridgeOptions { names: style, ..BridgeOptions::default() };
         let gateway = server.gateway(options).await;
-        // Servers of another principal are waited for when its client connects.
+        // Servers of another principal are waited for when its client connects, and those of
+        // a modern client in `server/discover`.
         let everything = ViewSelection::Everything;
         let (client, _inbox) =
-            gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await;
+            gateway.client_of(Version::LATEST_LEGACY, "{}", LOCAL_PRINCIPAL, everything).await;
         let arguments = json!({});
         let mut first = Box::pin(text(&client, tool, &arguments));
         tokio::select! {

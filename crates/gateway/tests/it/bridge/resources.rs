@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_core::engine::{EngineEvent, EngineEventKind, LOCAL_PRINCIPAL};
+use switchboard_core::engine::{EngineEvent, EngineEventKind};
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind};
@@ -167,11 +168,10 @@ async fn the_first_server_of_the_configuration_is_read_however_late_it_is() {
     let servers =
         vec![first.in_process("a-first", Era::Modern), second.in_process("b-second", Era::Modern)];
     let gateway = Gateway::among(folder, servers, "{}", BridgeOptions::default()).await;
-    let local = async || {
-        let everything = ViewSelection::Everything;
-        gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await
-    };
-    let (client, _inbox) = local().await;
+    // A modern client has waited for its servers in `server/discover`.
+    let everything = ViewSelection::Everything;
+    let (client, _inbox) =
+        gateway.client_of(Version::LATEST_LEGACY, "{}", LOCAL_PRINCIPAL, everything).await;
     let params = json!({ "uri": "r:0" });
     let reading = read(&client, &params);
     let coming = async {
@@ -192,9 +192,10 @@ async fn a_server_that_never_answers_delays_the_resources_of_another_once() {
     let servers =
         vec![first.in_process("a-first", Era::Modern), second.in_process("b-second", Era::Modern)];
     let gateway = Gateway::among(folder, servers, "{}", BridgeOptions::default()).await;
+    // A modern client has waited for its servers in `server/discover`.
     let everything = ViewSelection::Everything;
     let (client, _inbox) =
-        gateway.client_of(Version::LATEST, "{}", LOCAL_PRINCIPAL, everything).await;
+        gateway.client_of(Version::LATEST_LEGACY, "{}", LOCAL_PRINCIPAL, everything).await;
     for waits in [true, false] {
         let began = tokio::time::Instant::now();
         let result = read(&client, &json!({ "uri": "r:0" })).await.unwrap();

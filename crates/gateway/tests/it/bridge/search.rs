@@ -94,7 +94,11 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
     let mut told = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let EngineEventKind::Called(called) = event.what {
-            told.push((called.who.principal.clone(), called.name.clone(), called.ended.word()));
+            told.push((
+                called.who.principal.name().to_owned(),
+                called.name.clone(),
+                called.ended.word(),
+            ));
         }
     }
     let line = |who: &str, word| (who.to_owned(), "read_result".to_owned(), word);

@@ -18,6 +18,41 @@ fn with(limits: FaceLimits) -> FaceOptions {
     FaceOptions { limits, ..FaceOptions::local() }
 }
 
+/// On one thread: a client that has sent a thousand requests gives another its turn after sixteen.
+#[tokio::test]
+async fn a_client_with_many_requests_does_not_keep_another_waiting() {
+    let served = Served::start(FaceOptions::local()).await;
+    let address = served.address;
+    let (busy, other) =
+        (begin_session(address, "/mcp", &[]).await, begin_session(address, "/mcp", &[]).await);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nmcp-session-id: {busy}\r\ncontent-type: application/json\r\n\
+         accept: application/json\r\ncontent-length: {}\r\n\r\n{list}",
+        list.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let requests = request.repeat(1_000);
+    let asking = async {
+        let known = [("mcp-session-id", other.as_str()), ("accept", "application/json")];
+        let reply = post(address, "/mcp", &known, list).await;
+        (reply.status, served.stage.scene.listed())
+    };
+    let writing = async {
+        // It gets no answer of its own read, so it is cut off with the test.
+        let _ = stream.write_all(requests.as_bytes()).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        () = writing => {}
+        (status, listed) = asking => {
+            assert_eq!(status, 200);
+            assert!(listed < 500, "{listed} requests were answered first");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_body_holds_so_much() {
     let served = Served::start(with(FaceLimits { body: 1000, ..FaceLimits::default() })).await;

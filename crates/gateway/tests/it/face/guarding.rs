@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use switchboard_core::principal::Principal;
 use switchboard_gateway::face::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, RequestRate, TlsIdentity, TokenDenial,
     TokenVerifier,
@@ -30,8 +31,8 @@ impl TokenVerifier for Two {
         &'a self,
         token: &'a str,
         _: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
-        let name = token.strip_prefix("token-of-").map(str::to_owned);
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>> {
+        let name = token.strip_prefix("token-of-").map(Principal::user);
         Box::pin(std::future::ready(name.ok_or(TokenDenial::NotGood)))
     }
 }
@@ -44,11 +45,11 @@ impl TokenVerifier for Described {
         &'a self,
         token: &'a str,
         path: &'a str,
-    ) -> BoxFuture<'a, Result<String, TokenDenial>> {
+    ) -> BoxFuture<'a, Result<Principal, TokenDenial>> {
         Box::pin(std::future::ready(match token {
             "weak" => Err(TokenDenial::TooLittle),
             "untold" => Err(TokenDenial::Unavailable),
-            "for-mcp" if path == "/mcp" => Ok("ann".to_owned()),
+            "for-mcp" if path == "/mcp" => Ok(Principal::user("ann")),
             _ => Err(TokenDenial::NotGood),
         }))
     }
@@ -262,7 +263,7 @@ async fn tokens_say_who_it_is() {
             AnonymousAccess::Refused,
             vec![("authorization", "Bearer token-of-ann")],
             200,
-            Some("ann"),
+            Some("user:ann"),
         ),
         (AnonymousAccess::Refused, vec![("authorization", "Bearer wrong")], 401, None),
         (AnonymousAccess::Refused, vec![("authorization", "Basic token-of-ann")], 401, None),
@@ -275,7 +276,7 @@ async fn tokens_say_who_it_is() {
         let reply = post(served.address, "/mcp", &headers, hello).await;
         assert_eq!(reply.status, status, "{without_token:?} {headers:?}: {reply:?}");
         let openings = served.openings();
-        assert_eq!(openings.first().map(|opening| &*opening.principal), principal);
+        assert_eq!(openings.first().map(|opening| &**opening.principal.id()), principal);
         let challenge = reply.header("www-authenticate");
         assert_eq!(challenge.is_some_and(|text| text.starts_with("Bearer ")), status == 401);
         assert_eq!(get(served.address, "/healthz", &[]).await.status, 200);

@@ -129,6 +129,19 @@ async fn what_the_modern_era_no_longer_has() {
 }
 
 #[tokio::test]
+async fn a_notification_of_an_extension_reaches_the_view() {
+    let served = Served::start(FaceOptions::local()).await;
+    for method in ["notifications/cancelled", "notifications/things/moved"] {
+        let note = format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"depth":1}}}}"#);
+        let headers = [("mcp-protocol-version", VERSION)];
+        let reply = post(served.address, "/mcp", &headers, &note).await;
+        assert_eq!(reply.status, 202, "{reply:?}");
+    }
+    let notified = served.stage.scene.notified.lock().unwrap();
+    assert_eq!(*notified, ["notifications/things/moved"]);
+}
+
+#[tokio::test]
 async fn tools_that_change_are_looked_at_again() {
     let served = Served::start(FaceOptions::local()).await;
     let routed = request("tools/call", r#""name":"routed","arguments":{"region":"here"}"#, VERSION);
@@ -165,4 +178,26 @@ async fn headers_are_those_of_the_tools_that_the_caller_sees() {
         assert_eq!(post(served.address, "/mcp", &headers, body).await.status, 200);
     }
     assert_eq!(served.stage.scene.listed_with(), [r#"{"sampling":{}}"#, "{}"]);
+}
+
+/// A client that has its trace context in headers only: its server finds the context in `_meta`.
+#[tokio::test]
+async fn trace_context_in_headers_becomes_metadata() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let served = Served::start(FaceOptions::local()).await;
+    let tracing = [("traceparent", PARENT), ("tracestate", "a=1"), ("baggage", "k=v")];
+    let added = format!(r#""traceparent":"{PARENT}","tracestate":"a=1","baggage":"k=v""#);
+    let session = super::raw::begin_session(served.address, "/mcp", &[]).await;
+    let legacy = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"meta"}}"#;
+    let headers = [&tracing[..], &[("mcp-session-id", &*session)]].concat();
+    let reply = post(served.address, "/mcp", &headers, legacy).await;
+    assert!(reply.body.contains(&added), "{reply:?}");
+    let modern = request("tools/call", r#""name":"meta""#, VERSION);
+    let own =
+        [("mcp-protocol-version", VERSION), ("mcp-method", "tools/call"), ("mcp-name", "meta")];
+    let reply = post(served.address, "/mcp", &[&tracing[..], &own].concat(), &modern).await;
+    assert!(reply.body.contains(&added), "{reply:?}");
+    let wrong = [("traceparent", "00-1-2-3"), ("tracestate", "a=1")];
+    let reply = post(served.address, "/mcp", &[&wrong[..], &own].concat(), &modern).await;
+    assert!(!reply.body.contains("trace"), "{reply:?}");
 }

@@ -5,6 +5,7 @@ mod bounds;
 mod closing;
 mod guarding;
 mod headers;
+mod probes;
 pub(crate) mod raw;
 mod resuming;
 mod rules;
@@ -25,11 +26,11 @@ use switchboard_gateway::{
 use switchboard_testkit::fixture::Fixture;
 use switchboard_wire::{
     client::ListKind,
-    envelope::RpcError,
+    envelope::{Notification, RpcError},
     json::Raw,
     server::{
-        ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
-        ServerDescription, ServerHandler,
+        ChangeBroadcaster, ChangeNotification, ClientFacts, HandlerReply, HandlerRequest,
+        RequestContext, ServerDescription, ServerHandler,
     },
 };
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -51,6 +52,8 @@ pub(crate) struct Scene {
     changes: ChangeBroadcaster,
     /// The capabilities that came with each list of tools.
     lists: Mutex<Vec<String>>,
+    /// The methods of the notifications that it got.
+    notified: Mutex<Vec<String>>,
 }
 
 /// Running faces.
@@ -65,7 +68,10 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) async fn start(options: FaceOptions) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), options)
+    }
+
+    pub(crate) fn on(listener: TcpListener, options: FaceOptions) -> Self {
         let address = listener.local_addr().unwrap();
         let (stage, shutdown) = (Arc::<Stage>::default(), CancellationToken::new());
         let serving = serve(listener, Arc::clone(&stage), options, shutdown.clone());
@@ -159,6 +165,15 @@ impl ServerHandler for Scene {
             });
             return Box::pin(std::future::ready(Ok(HandlerReply::Complete(Raw::empty_object()))));
         }
+        if text(&["name"]).as_deref() == Some("meta") {
+            let meta = asked.params.get("_meta").ok().flatten().unwrap_or_else(Raw::null);
+            let result = Raw::object([("seen", meta)]);
+            return Box::pin(std::future::ready(Ok(HandlerReply::Complete(result))));
+        }
         self.fixture.call(asked, context)
+    }
+
+    fn on_notification(&self, notification: Notification, _: Option<ClientFacts>) {
+        self.notified.lock().unwrap().push(notification.method().into_owned());
     }
 }

@@ -4,7 +4,7 @@ use switchboard_gateway::face::FaceOptions;
 
 use super::{
     Served,
-    raw::{begin_session, call, get, post, send},
+    raw::{begin_session, call, post, send},
 };
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -147,15 +147,4 @@ async fn parts_are_opened_by_name() {
         (404, true),
         "{told}"
     );
-}
-
-#[tokio::test]
-async fn readiness_is_told() {
-    let (ready, told) = tokio::sync::watch::channel(false);
-    let served = Served::start(FaceOptions { ready: told, ..FaceOptions::local() }).await;
-    for (is_ready, status) in [(false, 503), (true, 200), (false, 503)] {
-        ready.send(is_ready).unwrap();
-        assert_eq!(get(served.address, "/readyz", &[]).await.status, status);
-        assert_eq!(get(served.address, "/healthz", &[]).await.status, 200);
-    }
 }

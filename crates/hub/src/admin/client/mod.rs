@@ -17,6 +17,7 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use switchboard_core::remote::RemoteAnswer;
+use switchboard_core::traffic::TrafficReport;
 use switchboard_wire::json::Raw;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -50,7 +51,7 @@ pub struct AdminClient {
 pub enum HubLookup {
     /// A hub that speaks this API.
     Hub(AdminClient),
-    /// No hub runs.
+    /// No hub is running.
     Nobody,
     /// A hub of another version, which does not know this API.
     Stranger {
@@ -126,6 +127,11 @@ impl AdminClient {
     /// The hub's status.
     pub async fn status(&self) -> Result<AdminStatus, AdminClientError> {
         self.get("status").await
+    }
+
+    /// The calls of the last hour, counted by minute, tool, server and client.
+    pub async fn traffic(&self) -> Result<TrafficReport, AdminClientError> {
+        self.get("traffic").await
     }
 
     /// The URL of the console with a one-time invitation, valid for 15 minutes.

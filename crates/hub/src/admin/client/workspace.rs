@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use switchboard_core::dispatch::{CallEventSender, PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::remote::{self, RemoteAnswer, RemoteCallError, RemoteRequest};
+use switchboard_core::skills::ServerSkills;
 use switchboard_core::{
     CallError, CallEvent, CallOutcome, Request, RunningCall, WorkspaceSnapshot,
 };
@@ -50,6 +51,11 @@ pub struct HubWorkspace {
 struct OpenedMessage {
     id: String,
     session: String,
+}
+
+#[derive(Deserialize)]
+struct SkillsMessage {
+    servers: Vec<ServerSkills>,
 }
 
 /// The task that follows the events and keeps the snapshot current.
@@ -140,11 +146,29 @@ impl HubWorkspace {
         self.fetch_snapshot().await
     }
 
+    /// Starts servers that are idle; when it returns, the snapshot shows the attempts.
+    pub async fn start_idle_servers(&self) -> Result<(), AdminClientError> {
+        let path = format!("workspaces/{}/start", escaped(&self.id));
+        self.client.post(&path, &()).await?.whole().await?;
+        self.fetch_snapshot().await
+    }
+
     /// Has a connected server asked whether it still answers; when it returns, the snapshot shows how long that took.
     pub async fn check_answers(&self, server: &str) -> Result<(), AdminClientError> {
         let path = format!("workspaces/{}/servers/{}/check", escaped(&self.id), escaped(server));
         self.client.post(&path, &()).await?.whole().await?;
         self.fetch_snapshot().await
+    }
+
+    /// The skills of all servers, or of one.
+    pub async fn skills(
+        &self,
+        server: Option<&str>,
+    ) -> Result<Vec<ServerSkills>, AdminClientError> {
+        let server = server.map(|server| format!("?server={}", escaped(server)));
+        let path = format!("workspaces/{}/skills{}", escaped(&self.id), server.unwrap_or_default());
+        let listed: SkillsMessage = self.client.get(&path).await?;
+        Ok(listed.servers)
     }
 
     async fn fetch_snapshot(&self) -> Result<(), AdminClientError> {

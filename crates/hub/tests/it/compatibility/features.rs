@@ -24,7 +24,7 @@ pub(super) struct Feature {
 }
 
 /// What is wrong, if anything is.
-type Seen = Result<(), String>;
+pub(super) type Seen = Result<(), String>;
 
 /// Names a feature and the function of that name.
 macro_rules! feature {
@@ -70,13 +70,17 @@ impl Client {
         Ok(listed.items.iter().filter_map(name).collect())
     }
 
-    async fn call(&self, call: CallRequest) -> Result<Value, String> {
+    pub(super) async fn call(&self, call: CallRequest) -> Result<Value, String> {
         let result = self.wire.call(call).result().await.map_err(|error| told(&error))?;
         Ok(result.decode().unwrap_or_default())
     }
 
     /// Calls a tool that asks one thing; what it asked, and what it made of the answer.
-    async fn asked(&self, call: CallRequest, answer: &Value) -> Result<(String, String), String> {
+    pub(super) async fn asked(
+        &self,
+        call: CallRequest,
+        answer: &Value,
+    ) -> Result<(String, String), String> {
         let mut exchange = self.wire.call(call);
         let mut method = String::new();
         loop {
@@ -98,12 +102,12 @@ fn tool(name: &str, arguments: &Value) -> CallRequest {
     CallRequest::call_tool(name, &Raw::from_value(arguments).unwrap())
 }
 
-fn told(error: &Error) -> String {
+pub(super) fn told(error: &Error) -> String {
     error.to_string()
 }
 
 /// Wrong, unless `so`.
-fn ensure(so: bool, otherwise: impl std::fmt::Debug) -> Seen {
+pub(super) fn ensure(so: bool, otherwise: impl std::fmt::Debug) -> Seen {
     if so { Ok(()) } else { Err(format!("{otherwise:?}")) }
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value, json};
 use switchboard_config::{HostContext, Platform, ResolveOptions, resolve_desired};
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::{Engine, EngineOptions, Workspace, WorkspaceId};
@@ -46,8 +48,12 @@ pub(super) enum Face {
 pub(super) const FACES: [Face; 4] = [Face::Http, Face::Sse, Face::WebSocket, Face::Socket];
 
 /// What a client says that it can be asked.
-const CAPABILITIES: &str =
-    r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true}}"#;
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true},
+    "extensions":{"compatibility.example":{ "n":1.50 },"io.modelcontextprotocol/ui":{}},
+    "experimental":{"compatibility.example":{ "n":1.50 }}}"#;
+
+/// The header `baggage` of every client over HTTP.
+pub(super) const HEADER_BAGGAGE: &str = "place=header";
 
 /// One server, shown through all faces.
 pub(super) struct Gateway {
@@ -87,7 +93,15 @@ impl Face {
 
 impl Gateway {
     pub(super) async fn start(behind: Behind) -> Self {
+        Self::start_with(behind, &json!({})).await
+    }
+
+    /// With these settings of the user.
+    pub(super) async fn start_with(behind: Behind, settings: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join(".config/switchboard");
+        std::fs::create_dir_all(&config).unwrap();
+        std::fs::write(config.join("settings.json"), settings.to_string()).unwrap();
         let server = Arc::<Server>::default();
         let engine = engine(&folder, &server, behind).await;
         let names = BridgeOptions { names: NameStyle::Bare, ..BridgeOptions::default() };
@@ -126,10 +140,14 @@ impl Gateway {
         let pool =
             HttpPoolOptions { tls, proxies: ProxySettings::Off, ..HttpPoolOptions::default() };
         let pool = HttpPool::new(&pool).unwrap();
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static("baggage"),
+            HeaderValue::from_static(HEADER_BAGGAGE),
+        )]);
         let http = |path: &str| HttpTarget {
             url: format!("http://{}{path}", self.address).parse().unwrap(),
             pool: pool.clone(),
-            options: EndpointOptions::default(),
+            options: EndpointOptions { headers: headers.clone(), ..EndpointOptions::default() },
         };
         match face {
             Face::Http => ServerTarget::Http(http("/mcp")),

@@ -1,14 +1,17 @@
-//! Test of every feature, for clients of every version, before servers of both eras, through every face. The result is
-//! `docs/compatibility.md`; `INSTA_UPDATE=always` rewrites it.
+//! Test of every feature, for clients of every version, before servers of both eras, through every face, and of
+//! extensions for clients of both eras. The result is `docs/compatibility.md`; `INSTA_UPDATE=always` rewrites it.
 
+mod extensions;
 mod features;
 mod gateway;
 mod page;
+mod rules;
 mod sdk;
 mod server;
 
 use switchboard_wire::Version;
 
+use extensions::EXTENSIONS;
 use features::{FEATURES, Feature};
 use gateway::{FACES, Face, Gateway};
 use server::{BEHIND, Behind};
@@ -49,6 +52,14 @@ async fn before(behind: Behind) -> Vec<Tried> {
             for feature in FEATURES.iter().filter(|feature| feature.from.contains(&behind)) {
                 let cell = run(&gateway, face, version, feature).await;
                 tried.push((face, behind, version, feature, cell));
+            }
+        }
+    }
+    for face in FACES {
+        for version in extensions::VERSIONS {
+            for extension in EXTENSIONS.iter().filter(|row| extensions::has_row(face, row)) {
+                let cell = run(&gateway, face, version, extension).await;
+                tried.push((face, behind, version, extension, cell));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use switchboard_wire::Version;
 
+use super::extensions::{EXTENSIONS, VERSIONS, has_row};
 use super::features::FEATURES;
 use super::gateway::{FACES, Face};
 use super::server::{BEHIND, Behind};
@@ -24,6 +25,15 @@ Python SDKs too, which refuse what their version does not allow.
 *Legacy* servers speak the versions before 2026-07-28, *modern* ones that version alone. A server that a project
 configures is told of the project's folder when it asks for roots. Any other modern server is told what the client says;
 any other legacy one is told nothing, since it may serve several clients.
+";
+
+const EXTENSIONS_HEAD: &str = "
+## Extensions
+
+What a client and a server agree on beyond the protocol ([extensions](features/extensions.md)), in the four pairings. Each cell
+is tried through every way in above that the client's version is spoken over; headers are those of Streamable HTTP. Addresses of
+skills and apps name their server there.
+
 ";
 
 impl Face {
@@ -66,6 +76,8 @@ fn render(found: &Found) -> String {
         let _ = write!(page, "\n## {}\n\n", face.title());
         page.push_str(&table(found, face));
     }
+    page.push_str(EXTENSIONS_HEAD);
+    page.push_str(&extension_table(found));
     page
 }
 
@@ -83,6 +95,30 @@ fn table(found: &Found, face: Face) -> String {
             for version in Version::ALL {
                 let _ = write!(table, " {} |", sign(found, (face, behind, version, feature.name)));
             }
+        }
+    }
+    table + "\n"
+}
+
+/// A row for each extension, a column for each pairing of eras.
+fn extension_table(found: &Found) -> String {
+    let pairings =
+        || VERSIONS.into_iter().flat_map(|version| BEHIND.map(|behind| (version, behind)));
+    let mut table = String::from("| extension |");
+    for (version, behind) in pairings() {
+        let client = if version == Version::LATEST { "modern" } else { "legacy" };
+        let _ = write!(table, " {client} client, {} server |", behind.title());
+    }
+    table.push_str("\n|---|");
+    table.push_str(&":-:|".repeat(pairings().count()));
+    for extension in EXTENSIONS {
+        let _ = write!(table, "\n| {} |", extension.name);
+        for (version, behind) in pairings() {
+            let signs = FACES.into_iter().filter(|face| has_row(*face, extension));
+            let signs = signs.map(|face| sign(found, (face, behind, version, extension.name)));
+            let signs: Vec<_> = signs.collect();
+            let sign = ["no", "✓"].into_iter().find(|sign| signs.contains(sign));
+            let _ = write!(table, " {} |", sign.unwrap_or("–"));
         }
     }
     table + "\n"

@@ -100,7 +100,7 @@ pub async fn list_skills(client: &Client) -> Result<SkillListing, Error> {
     let mut listing =
         SkillListing { skills: Vec::new(), excluded: Vec::new(), cut_short: list.cut_short };
     for entry in &list.items {
-        match Skill::read(entry) {
+        match Skill::from_entry(entry) {
             Ok(skill) => listing.skills.push(skill),
             Err(reason) => {
                 let uri = entry.get("uri").ok().flatten();
@@ -121,7 +121,7 @@ pub async fn get_skill(client: &Client, uri: &str) -> Result<Skill, Error> {
     let invalid = |reason: &str| Error::invalid(method::SKILLS_GET, reason);
     let entry = result.get("skill").ok().flatten();
     let entry = entry.ok_or_else(|| invalid("it has no `skill`"))?;
-    let skill = Skill::read(&entry).map_err(|reason| invalid(&reason))?;
+    let skill = Skill::from_entry(&entry).map_err(|reason| invalid(&reason))?;
     if skill.uri() != uri {
         return Err(invalid("it is another skill"));
     }
@@ -142,35 +142,49 @@ impl Skill {
     /// each field of the front matter.
     pub async fn load(&self, client: &Client) -> Result<LoadedSkill, Error> {
         let bytes = self.fetch(client, self.uri()).await?;
-        let refuse = |mismatch| self.refuse(self.uri(), mismatch);
-        let text = String::from_utf8(bytes).map_err(|_| refuse(SkillMismatch::NoContent))?;
-        let fields = front_matter::read(&text)
-            .map_err(|reason| refuse(SkillMismatch::NoFrontMatter { reason }))?;
+        match self.check_manifest(bytes) {
+            Ok(text) => Ok(LoadedSkill { skill: self.clone(), text }),
+            Err(mismatch) => Err(self.refuse(self.uri(), mismatch)),
+        }
+    }
+
+    /// The text of the skill's `SKILL.md` in a result of `resources/read`, compared with the announcement like
+    /// [`Skill::load`] does.
+    pub fn manifest(&self, result: &Raw) -> Result<String, SkillMismatch> {
+        let file = self.announced(self.uri())?;
+        self.check_manifest(verified_content(result, self.uri(), file)?)
+    }
+
+    fn check_manifest(&self, bytes: Vec<u8>) -> Result<String, SkillMismatch> {
+        let text = String::from_utf8(bytes).map_err(|_| SkillMismatch::NoContent)?;
+        let fields =
+            front_matter::read(&text).map_err(|reason| SkillMismatch::NoFrontMatter { reason })?;
         match front_matter::different_field(&fields, self.fields()) {
-            Some(field) => Err(refuse(SkillMismatch::FrontMatter { field })),
-            None => Ok(LoadedSkill { skill: self.clone(), text }),
+            Some(field) => Err(SkillMismatch::FrontMatter { field }),
+            None => Ok(text),
+        }
+    }
+
+    /// The announcement of a file; `None` for a file of a dynamic skill.
+    fn announced(&self, uri: &str) -> Result<Option<&SkillFile>, SkillMismatch> {
+        match self.files() {
+            SkillFiles::Listed(files) => {
+                let file = files.iter().find(|file| file.uri == uri);
+                file.map(Some).ok_or(SkillMismatch::NotListed)
+            }
+            SkillFiles::Dynamic if self.contains(uri) => Ok(None),
+            SkillFiles::Dynamic => Err(SkillMismatch::NotListed),
         }
     }
 
     /// Reads one file and compares it with its announcement.
     async fn fetch(&self, client: &Client, uri: &str) -> Result<Vec<u8>, Error> {
         let refuse = |mismatch| self.refuse(uri, mismatch);
-        let file = match self.files() {
-            SkillFiles::Listed(files) => {
-                let file = files.iter().find(|file| file.uri == uri);
-                Some(file.ok_or_else(|| refuse(SkillMismatch::NotListed))?)
-            }
-            SkillFiles::Dynamic if self.contains(uri) => None,
-            SkillFiles::Dynamic => return Err(refuse(SkillMismatch::NotListed)),
-        };
+        let file = self.announced(uri).map_err(refuse)?;
         let timeout = client.session().options.request_timeout;
         let call = CallRequest::read_resource(uri).with_timeout(timeout);
         let result = client.call(call).result().await?;
-        let bytes = content(&result, uri).ok_or_else(|| refuse(SkillMismatch::NoContent))?;
-        match file.map_or(Ok(()), |file| file.verify(&bytes)) {
-            Ok(()) => Ok(bytes),
-            Err(mismatch) => Err(refuse(mismatch)),
-        }
+        verified_content(&result, uri, file).map_err(refuse)
     }
 
     fn refuse(&self, uri: &str, mismatch: SkillMismatch) -> Error {
@@ -193,6 +207,17 @@ impl SkillFile {
         }
         Ok(())
     }
+}
+
+/// The content of a file in a result of `resources/read`, compared with its announcement.
+fn verified_content(
+    result: &Raw,
+    uri: &str,
+    file: Option<&SkillFile>,
+) -> Result<Vec<u8>, SkillMismatch> {
+    let bytes = content(result, uri).ok_or(SkillMismatch::NoContent)?;
+    file.map_or(Ok(()), |file| file.verify(&bytes))?;
+    Ok(bytes)
 }
 
 /// The content of a resource in a result of `resources/read`.

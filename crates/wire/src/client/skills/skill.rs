@@ -83,7 +83,7 @@ impl Skill {
     }
 
     /// Reads an entry of `skills/list`. The error says which rule the entry breaks.
-    pub(super) fn read(entry: &Raw) -> Result<Self, String> {
+    pub fn from_entry(entry: &Raw) -> Result<Self, String> {
         let uri = text(entry, "uri")?;
         let folder = folder(&uri).ok_or("`uri` is not that of a SKILL.md")?;
         let front_matter = member(entry, "frontmatter")?;
@@ -221,7 +221,7 @@ mod tests {
     fn entry(uri: &str, front_matter: &str, resources: &str) -> Result<Skill, String> {
         let text =
             format!(r#"{{"uri":"{uri}","frontmatter":{front_matter},"resources":{resources}}}"#);
-        Skill::read(&Raw::parse(text).unwrap())
+        Skill::from_entry(&Raw::parse(text).unwrap())
     }
 
     fn file(uri: &str) -> String {

@@ -27,7 +27,7 @@ pub struct JsonEdit<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpliceError {
     /// The member to change occurs twice, and it is unclear which one counts.
-    #[error("member `{0}` stands more than once")]
+    #[error("member `{0}` occurs more than once")]
     Duplicate(String),
     /// The path leads into a value that is not an object.
     #[error("`{0}` is not an object")]

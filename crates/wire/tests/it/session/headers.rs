@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_wire::client::{CallRequest, ListKind, VersionNegotiation};
+use switchboard_wire::json::Raw;
 
 use super::{
     options, over_http, raw,
@@ -74,4 +75,38 @@ async fn a_tool_whose_headers_break_the_rules_is_left_out_alone() {
     let listing = soon(client.list(ListKind::Tools)).await.unwrap();
     assert_eq!(listing.items.len(), 1);
     assert_eq!(listing.excluded[0].name, "bad");
+}
+
+/// Trace context of a call is in the headers too, for whatever stands between; `_meta` stays as it is.
+#[tokio::test]
+async fn trace_context_becomes_headers_in_both_eras() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let traced = format!(r#""traceparent":"{PARENT}","tracestate":"a=1","baggage":"k=v""#);
+    let forged = r#""traceparent":"00-1\r\nevil: 1","baggage":"k=v\r\nevil: 1""#;
+    for is_modern in [true, false] {
+        let server = web(move |asked| match &*asked.method {
+            "tools/call" => {
+                let header = |name| asked.http.header(name).unwrap_or_default().to_owned();
+                let seen = ["traceparent", "tracestate", "baggage", "evil"].map(header).join(" ");
+                let meta = asked.params.get("_meta").unwrap().unwrap().to_string();
+                let seen = [("headers", Raw::string(&seen)), ("meta", Raw::string(&meta))];
+                asked.result(Raw::object(seen).as_str())
+            }
+            _ if is_modern => web::modern(asked, r#"[{"name":"t","inputSchema":{}}]"#),
+            _ => web::legacy(asked, r#"{"tools":{}}"#),
+        })
+        .await;
+        let (client, _inbox) =
+            soon(over_http(&server.url("/mcp"), options(VersionNegotiation::Probe))).await.unwrap();
+        for (meta, expected) in
+            [(&*traced, format!("{PARENT} a=1 k=v ")), (forged, "   ".to_owned())]
+        {
+            let params = raw(&format!(r#"{{"name":"t","_meta":{{{meta}}}}}"#));
+            let call = CallRequest::new("tools/call", Some(params));
+            let seen = soon(client.call(call).result()).await.unwrap();
+            let text = |key| seen.get(key).unwrap().unwrap().to_text().unwrap();
+            assert_eq!(text("headers"), expected, "modern: {is_modern}");
+            assert!(text("meta").contains(meta), "{}", text("meta"));
+        }
+    }
 }

@@ -22,6 +22,20 @@ over_all_five!(
     a_resource_is_read,
 );
 
+/// The features that depend on an order: of notifications, of a response after them, of answers to many calls.
+mod on_four_threads {
+    use super::{
+        super::over_all_five_on_four_threads, dropping_a_call_cancels_it_at_the_server,
+        progress_comes_in_order_and_before_the_result, two_hundred_calls_at_once,
+    };
+
+    over_all_five_on_four_threads!(
+        progress_comes_in_order_and_before_the_result,
+        dropping_a_call_cancels_it_at_the_server,
+        two_hundred_calls_at_once,
+    );
+}
+
 /// Transports that keep the order of messages. Two HTTP requests may overtake each other.
 mod in_order {
     use super::{super::over, a_call_given_up_at_once_does_not_go_on};

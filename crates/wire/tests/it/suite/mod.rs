@@ -90,7 +90,31 @@ macro_rules! over {
     };
 }
 
-pub(crate) use {over, over_all_five};
+/// Like `over_all_five!`, with the tasks of a connection on four threads.
+macro_rules! over_all_five_on_four_threads {
+    ($($feature:ident),* $(,)?) => {
+        $crate::suite::over_on_four_threads!(in_process InProcess: $($feature)*);
+        $crate::suite::over_on_four_threads!(stdio Stdio: $($feature)*);
+        $crate::suite::over_on_four_threads!(web_socket WebSocket: $($feature)*);
+        $crate::suite::over_on_four_threads!(sse Sse: $($feature)*);
+        $crate::suite::over_on_four_threads!(http Http: $($feature)*);
+    };
+}
+
+macro_rules! over_on_four_threads {
+    ($module:ident $transport:ident: $($feature:ident)*) => {
+        mod $module {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+                async fn $feature() {
+                    $crate::suite::each($crate::suite::Transport::$transport, super::$feature).await;
+                }
+            )*
+        }
+    };
+}
+
+pub(crate) use {over, over_all_five, over_all_five_on_four_threads, over_on_four_threads};
 
 // === impl Transport ===
 

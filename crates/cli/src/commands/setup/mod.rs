@@ -1,0 +1,236 @@
+//! `switchboard setup`: shows what every client has and what would change, asks once, and moves them all over.
+//!
+//! Used by `commands::run`; `status` and `doctor` share `doubled_notices`. Planning and changing files is in
+//! `config::setup`; the way back is in `undo`.
+
+mod plan_json;
+mod plan_text;
+
+use std::collections::BTreeMap;
+
+use switchboard_config::import::{ImportCandidate, SkippedImport};
+use switchboard_config::install::LaunchCommand;
+use switchboard_config::setup::{
+    ClientFailure, ClientPlan, ServerPlace, SetupObstacle, SetupOptions, SetupOutcome, SetupPlan,
+    carry_out, plan_setup,
+};
+use switchboard_config::{Platform, redact};
+
+use super::install::{InstallConsent, consent, launch, program};
+use super::secret_moves::SecretMoves;
+use super::write_entry;
+use crate::args::{Global, SetupArgs};
+use crate::notice::Notice;
+use crate::printer::{DIM, Printer};
+use crate::report::{Failure, FailureKind};
+use crate::show;
+use crate::surroundings::Caller;
+
+/// The name of our entry in clients' files.
+const ENTRY_NAME: &str = "switchboard";
+
+/// What was read and planned.
+struct SetupProposal {
+    plan: SetupPlan,
+    secrets: SecretMoves,
+}
+
+// === impl SetupProposal ===
+
+impl SetupProposal {
+    /// Whether there is nothing to do.
+    fn is_empty(&self) -> bool {
+        let moves = &self.secrets.plan.moves;
+        self.plan.is_empty() && (moves.is_empty() || !self.secrets.is_requested())
+    }
+}
+
+pub(in crate::commands) fn run(
+    setup: &SetupArgs,
+    global: &Global,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let options = options(launch(&[], global, caller)?, setup);
+    let plan = {
+        let _waiting = printer.waiting("reading the clients' files");
+        plan_setup(&caller.workspace, &caller.surroundings, &options)
+    };
+    let imports = plan.import.add.iter().map(|each| (&*each.name, &each.candidate.entry));
+    let present = plan.present.iter().map(|(name, entry)| (&**name, entry));
+    let secrets = SecretMoves::plan(imports.chain(present), setup.move_secrets, caller)?;
+    let proposal = SetupProposal { plan, secrets };
+    let plan = &proposal.plan;
+    if !printer.is_json() {
+        plan_text::print(&proposal, printer);
+    }
+    let outcome = if proposal.is_empty() {
+        None
+    } else {
+        match consent("Do this?", setup.confirmation, printer)? {
+            InstallConsent::Refused => None,
+            InstallConsent::Given => {
+                let (workspace, host) = (&caller.workspace, &caller.surroundings);
+                let transfer = proposal.secrets.transfer();
+                let done = carry_out(plan, workspace, host, &options, transfer.as_ref());
+                Some(done.map_err(|error| Failure::config("nothing was changed", &error))?)
+            }
+        }
+    };
+    let failures = failures(plan, outcome.as_ref(), printer);
+    report(&proposal, outcome.as_ref(), &failures, printer)?;
+    match (failures.len(), outcome) {
+        (0, _) => Ok(()),
+        (count, Some(_)) => {
+            let message = format!("{} went wrong; everything else is done", things(count));
+            Err(Failure::plain(FailureKind::Failed, message))
+        }
+        (count, None) => {
+            let message = format!("{} cannot be done", things(count));
+            Err(Failure::plain(FailureKind::Failed, message))
+        }
+    }
+}
+
+fn options(launch: LaunchCommand, setup: &SetupArgs) -> SetupOptions {
+    SetupOptions {
+        clients: setup.clients.clone(),
+        name: ENTRY_NAME.to_owned(),
+        launch,
+        platform: Platform::current(),
+    }
+}
+
+fn things(count: usize) -> String {
+    if count == 1 { "one thing".to_owned() } else { format!("{count} things") }
+}
+
+/// Notices about servers that a client has in its own file and through us.
+pub(in crate::commands) fn doubled_notices(caller: &Caller) -> Vec<Notice> {
+    // Without a path of this program no entry can be told from others.
+    let Ok(program) = program(caller) else {
+        return Vec::new();
+    };
+    let launch = LaunchCommand { program, args: vec!["connect".to_owned()] };
+    let options = options(launch, &SetupArgs::default());
+    let plan = plan_setup(&caller.workspace, &caller.surroundings, &options);
+    let notice = |(client, copies): (_, BTreeMap<String, String>)| {
+        let names: Vec<_> = copies.keys().map(|name| show::word(name)).collect();
+        (!names.is_empty()).then(|| {
+            let message =
+                format!("{client} has {} twice: in its own file and through us", names.join(", "));
+            Notice::warning(message)
+                .with_hint(format!("`switchboard setup {client}` takes them out of its file"))
+        })
+    };
+    plan.copies().filter_map(notice).collect()
+}
+
+fn report(
+    proposal: &SetupProposal,
+    outcome: Option<&SetupOutcome>,
+    failures: &[Failure],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if printer.is_json() {
+        return printer.json(&plan_json::to_json(proposal, outcome, failures));
+    }
+    if let Some(outcome) = outcome {
+        let imported = show::count(outcome.imported.len(), "server");
+        let moved = match outcome.moved_secrets.len() {
+            0 => String::new(),
+            count => format!(", moved {}", show::count(count, "secret")),
+        };
+        let changed = show::count(outcome.changed.len(), "file");
+        printer
+            .done(format_args!("\nimported {imported}{moved}, changed {changed} of your clients"));
+        printer.done(format_args!(
+            "{DIM}Restart your clients to use it. `switchboard setup --undo` goes back.{DIM:#}"
+        ));
+    } else if proposal.is_empty() && failures.is_empty() {
+        printer.done("nothing to do");
+    }
+    for failure in failures {
+        printer.failure(failure);
+    }
+    Ok(())
+}
+
+/// Why a client is left alone.
+fn obstacle_text(obstacle: &SetupObstacle) -> String {
+    match obstacle {
+        SetupObstacle::Unreadable(_) | SetupObstacle::Uneditable(_) => {
+            "its file cannot be read".to_owned()
+        }
+        SetupObstacle::NameTaken { .. } => {
+            format!("another server there is called `{ENTRY_NAME}`")
+        }
+        SetupObstacle::NotInstallable => "its servers are only copied".to_owned(),
+    }
+}
+
+/// The servers of clients that become the server `name` here.
+fn sources<'a>(name: &'a str, plan: &'a SetupPlan) -> impl Iterator<Item = &'a ImportCandidate> {
+    let servers = plan.clients.iter().flat_map(|client| &client.servers);
+    servers.filter(
+        move |server| matches!(plan.place(server), ServerPlace::Planned(place) if place == name),
+    )
+}
+
+/// Secrets in plain text that cannot move, members without an equivalent, and problems of reading.
+fn notices(proposal: &SetupProposal) -> Vec<Notice> {
+    let SetupProposal { plan, secrets } = proposal;
+    let staying = plan.import.add.iter().flat_map(|planned| {
+        let entry = secrets.plan.replace_in(&planned.name, &planned.candidate.entry);
+        write_entry::plain_secrets(&planned.name, &entry)
+    });
+    let problems = plan.import.problems.iter().chain(plan.import.losses());
+    let problems = problems.chain(&plan.project.problems).map(Notice::from);
+    staying.chain(problems).chain(secrets.problem()).collect()
+}
+
+fn failures(plan: &SetupPlan, outcome: Option<&SetupOutcome>, printer: &Printer) -> Vec<Failure> {
+    let obstacles = plan.clients.iter().filter_map(|client| obstacle_failure(client, printer));
+    let undecided = plan.import.undecided().map(undecided_failure);
+    let failed = outcome.into_iter().flat_map(|outcome| &outcome.failures).map(carrying_failure);
+    obstacles.chain(undecided).chain(failed).collect()
+}
+
+fn undecided_failure(skipped: &SkippedImport) -> Failure {
+    let SkippedImport { candidate, reason } = skipped;
+    let (name, client) = (show::word(&candidate.name), candidate.client);
+    Failure::plain(FailureKind::Failed, format!("cannot import {name} of {client}; it stays there"))
+        .with_causes([reason.to_string()])
+        .with_location(Some(candidate.at.clone()))
+        .with_hint("make the secret readable, then `switchboard setup` again")
+}
+
+fn obstacle_failure(plan: &ClientPlan, printer: &Printer) -> Option<Failure> {
+    let client = plan.overview.client;
+    let message = format!("cannot set up {client}");
+    Some(match plan.obstacle.as_ref()? {
+        SetupObstacle::NotInstallable => return None,
+        SetupObstacle::Unreadable(problem) => Failure::plain(FailureKind::Failed, message)
+            .with_causes([problem.message.clone()])
+            .with_location(problem.at.clone())
+            .with_hint(format!("repair the file, then `switchboard setup {client}`")),
+        SetupObstacle::Uneditable(error) => Failure::config(message, error),
+        SetupObstacle::NameTaken { file, entry } => {
+            let target = show::short_target(&redact::redact_entry(entry));
+            let file = printer.places.path(file);
+            let cause = format!("another server there is called `{ENTRY_NAME}`: {target}");
+            Failure::plain(FailureKind::Failed, message)
+                .with_causes([cause])
+                .with_hint(format!("rename it in {file}, or use `switchboard install --name`"))
+        }
+    })
+}
+
+fn carrying_failure(failure: &ClientFailure) -> Failure {
+    let ClientFailure { client, server, error } = failure;
+    let what = match server {
+        Some(server) => format!("cannot import `{server}`; it stays where it is"),
+        None => format!("cannot change the file of {client}"),
+    };
+    Failure::config(what, error)
+}

@@ -1,0 +1,192 @@
+//! Explanations: what would happen to a call, and which rules decide. The decision, without the call.
+//!
+//! Used by `switchboard permissions explain` and `test`, and by the admin API. It makes the same decision as a call, from
+//! the configuration alone: no server is started, no hook runs, and no person is asked.
+
+use serde::Serialize;
+use switchboard_config::server_name::normalize_server_name;
+use switchboard_config::{CallVerdict, Desired, DesiredServer, HookEvent, Mode};
+use switchboard_wire::json::Raw;
+
+use super::{
+    AnswerTarget, ConsideredRule, DecisionReason, HookVerdict, JudgedCall, PermissionMemory,
+    PermissionSubject, PermissionVerdict, RulePrincipal, ToolInteraction, ToolMemory, ToolOrigin,
+    UserConsent, WorkspacePermissions, judge_call,
+};
+use crate::catalog::{ConfiguredServer, ToolAnnotations, normalize_configured_server};
+use crate::principal::LOCAL_PRINCIPAL;
+
+/// A call to explain.
+#[derive(Debug, Clone)]
+pub struct CallToExplain<'a> {
+    /// The tool: `server/tool` or `mcp__server__tool`.
+    pub tool: &'a str,
+    /// The arguments that the server would get.
+    pub arguments: &'a Raw,
+    /// Who calls.
+    pub principal: &'a RulePrincipal,
+    /// The mode of the session, where it names one.
+    pub mode: Option<Mode>,
+    /// The tool's annotations, where its server was asked.
+    pub annotations: Option<ToolAnnotations>,
+}
+
+/// What would happen to a call, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The tool's full name.
+    pub tool: String,
+    /// The name of its server, as configured.
+    pub server: String,
+    /// The id of the principal.
+    pub principal: String,
+    /// The groups of the principal.
+    pub groups: Vec<String>,
+    /// The mode for calls that nothing else decides.
+    pub mode: Mode,
+    /// What would happen.
+    pub verdict: CallVerdict,
+    /// The reason, for programs.
+    pub because: DecisionReason,
+    /// The reason, for people.
+    pub reason: String,
+    /// Whether the tool is in the lists of this principal.
+    pub listed: bool,
+    /// Whether it is known what the tool says of itself: mode `plan` lets tools run that only read.
+    pub annotated: bool,
+    /// How many hooks run before calls. They can decide otherwise, and change the arguments.
+    pub hooks: usize,
+    /// The rules about the tool, the strongest list first, and whether each counts for this call.
+    pub rules: Vec<ConsideredRule>,
+}
+
+/// The error for a name that cannot be explained.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownTool {
+    /// No configured server fits the name.
+    #[error("no configured server has a tool `{0}`")]
+    NoServer(String),
+    /// The name names no server.
+    #[error("`{0}` does not say which server")]
+    Bare(String),
+}
+
+/// A tool of a configured server.
+struct NamedTool<'a> {
+    server: &'a DesiredServer,
+    normal: String,
+    /// The name as typed, without the server.
+    own: &'a str,
+}
+
+/// Explains what would happen to a call of a model.
+pub fn explain_call(
+    desired: &Desired,
+    memory: Option<&PermissionMemory>,
+    call: &CallToExplain<'_>,
+) -> Result<Explanation, UnknownTool> {
+    let named = NamedTool::find(desired, call.tool)?;
+    let tool = normalize_server_name(named.own);
+    let mode = desired.rules.effective_mode(call.mode, Mode::Client);
+    let (permissions, _) = WorkspacePermissions::new(&desired.rules, mode, &normal_names(desired));
+    let judged = JudgedCall { principal: call.principal, arguments: call.arguments };
+    let subject = PermissionSubject {
+        permissions: &permissions,
+        server: &named.normal,
+        tool: &tool,
+        call: judged,
+        annotations: call.annotations.unwrap_or_default(),
+        interaction: ToolInteraction::Free,
+        origin: ToolOrigin::Server,
+        consent: UserConsent::None,
+    };
+    let remembered = named.remembered(desired, memory, call.principal);
+    let (verdict, because) = match judge_call(&subject, &HookVerdict::None, &remembered) {
+        PermissionVerdict::Allow { because } => (CallVerdict::Allow, because),
+        PermissionVerdict::Deny { because } => (CallVerdict::Deny, because),
+        PermissionVerdict::Ask { because } => (CallVerdict::Ask, because),
+        // The classifier decides at the call; where it does not, a person is asked.
+        PermissionVerdict::Classify => (CallVerdict::Ask, DecisionReason::Mode { mode }),
+    };
+    let hides = permissions.hides_server(&named.normal, call.principal)
+        || permissions.hiding_rule(&named.normal, &tool, call.principal).is_some();
+    let is_before = |hook: &&switchboard_config::Hook| hook.event == HookEvent::PreToolUse;
+    Ok(Explanation {
+        tool: format!("mcp__{}__{tool}", named.normal),
+        server: named.server.name.clone(),
+        principal: call.principal.id.to_string(),
+        groups: call.principal.groups.to_vec(),
+        mode,
+        verdict,
+        reason: because.to_string(),
+        because,
+        listed: !hides,
+        annotated: call.annotations.is_some(),
+        hooks: desired.hooks.iter().filter(is_before).count(),
+        rules: permissions.considered_rules(&named.normal, &tool, judged),
+    })
+}
+
+/// The normalised name of each configured server once.
+fn normal_names(desired: &Desired) -> Vec<String> {
+    let mut known: Vec<&str> = Vec::new();
+    let mut names = Vec::new();
+    for server in &desired.servers {
+        if !known.contains(&server.name.as_str()) {
+            known.push(&server.name);
+            names.push(normal_name(server));
+        }
+    }
+    names
+}
+
+fn normal_name(server: &DesiredServer) -> String {
+    normalize_configured_server(ConfiguredServer { name: &server.name, scope: server.scope })
+}
+
+// === impl NamedTool ===
+
+impl<'a> NamedTool<'a> {
+    fn find(desired: &'a Desired, typed: &'a str) -> Result<Self, UnknownTool> {
+        let full = typed.strip_prefix("mcp__");
+        let fitting = desired.servers.iter().filter_map(|server| {
+            let normal = normal_name(server);
+            let own = match full {
+                Some(rest) => rest.strip_prefix(normal.as_str())?.strip_prefix("__")?,
+                None => typed.strip_prefix(server.name.as_str())?.strip_prefix('/')?,
+            };
+            (!own.is_empty()).then_some(Self { server, normal, own })
+        });
+        // If two server names fit, the longer one is meant; of two servers with one name, the first is used.
+        let longest = fitting
+            .reduce(|best, next| if next.normal.len() > best.normal.len() { next } else { best });
+        longest.ok_or_else(|| {
+            if full.is_some() || typed.contains('/') {
+                UnknownTool::NoServer(typed.to_owned())
+            } else {
+                UnknownTool::Bare(typed.to_owned())
+            }
+        })
+    }
+
+    /// The answers that the person who runs the hub gave before.
+    fn remembered(
+        &self,
+        desired: &Desired,
+        memory: Option<&PermissionMemory>,
+        principal: &RulePrincipal,
+    ) -> ToolMemory {
+        let Some(memory) = memory.filter(|_| *principal.id == *LOCAL_PRINCIPAL) else {
+            return ToolMemory::nothing();
+        };
+        let signature = self.server.signature.as_ref();
+        let target = AnswerTarget {
+            project: &desired.root,
+            server: &self.server.name,
+            signature: &signature.map(ToString::to_string).unwrap_or_default(),
+            tool: self.own,
+        };
+        memory.recall("", &target)
+    }
+}

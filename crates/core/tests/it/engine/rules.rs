@@ -1,0 +1,164 @@
+//! Tests of rules with conditions on real calls: the arguments that count are those that the server gets, and lists show
+//! what their principal could use.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use switchboard_config::Mode;
+use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
+use switchboard_core::engine::{Caller, Session};
+use switchboard_core::permission::{AnswerLifetime, DecisionReason};
+use switchboard_core::principal::Principal;
+use switchboard_core::{CallError, Request};
+
+use super::call::{arguments, run, session, trusted};
+use super::script::{Bench, Script, said};
+
+/// A server `one` under these settings of the user.
+async fn bench(settings: &Value) -> (Bench, Arc<Script>) {
+    let mut bench = Bench::new().await;
+    let script = bench.serve("one", Script::new(&["push", "pull"]));
+    bench.workspace.environment = Arc::new([("PATH".into(), "/usr/bin:/bin".into())]);
+    bench.engine.apply(&bench.workspace, trusted(&bench, settings));
+    bench.settled().await;
+    (bench, script)
+}
+
+/// Calls `push`, and returns what reached the server, or why nothing did. Nobody may be asked.
+async fn push(bench: &Bench, session: Session, sent: &str) -> Result<String, DecisionReason> {
+    let request = Request::tool("mcp__one__push", &arguments(sent));
+    match run(bench, session, request, |question| panic!("asked: {question:?}")).await {
+        Ok(outcome) => Ok(said(&outcome.result)),
+        Err(CallError::Denied { because, .. }) => Err(*because),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A hook that answers with this.
+fn hook(event: &str, output: &Value) -> Value {
+    let command = format!("cat >/dev/null; echo '{}'", json!({ "hookSpecificOutput": output }));
+    json!({ event: [{ "hooks": [{ "type": "command", "command": command }] }] })
+}
+
+fn when(matches: &str) -> Value {
+    json!({ "rule": "mcp__one__push", "when": { "argument": "/repo", "matches": matches } })
+}
+
+fn is_rule(because: &DecisionReason, pattern: &str) -> bool {
+    matches!(because, DecisionReason::Rule(rule) if rule.text.contains(pattern))
+}
+
+/// What a hook changes is what is judged: it can neither slip past a rule nor be refused for what is not sent.
+#[tokio::test]
+async fn rules_judge_what_hooks_made_of_the_arguments() {
+    let change = json!({
+        "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": { "repo": "acme/x" },
+    });
+    let settings = json!({
+        "hooks": hook("PreToolUse", &change),
+        "permissions": { "deny": [when("acme/*")] },
+    });
+    let (bench, script) = bench(&settings).await;
+    let refused = push(&bench, session(Mode::Default), r#"{"repo":"other"}"#).await.unwrap_err();
+    assert!(is_rule(&refused, "acme/*"), "{refused}");
+    assert!(script.seen.borrow().is_empty());
+    // The other way round: what was typed is not what is sent.
+    let settings = json!({
+        "hooks": hook("PreToolUse", &json!({ "hookEventName": "PreToolUse", "updatedInput": { "repo": "other" } })),
+        "permissions": { "deny": [when("acme/*")], "allow": [when("oth*")] },
+    });
+    bench.engine.apply(&bench.workspace, trusted(&bench, &settings));
+    let sent = push(&bench, session(Mode::DontAsk), r#"{"repo":"acme/x"}"#).await;
+    assert_eq!(sent, Ok(r#"{"repo":"other"}"#.to_owned()));
+    bench.engine.shutdown().await;
+}
+
+/// A hook that answers a question can change the arguments too; what it allowed was another call.
+#[tokio::test]
+async fn rules_judge_what_a_hook_changed_as_it_allowed() {
+    let settings = |repo: &str| {
+        let decision = json!({ "behavior": "allow", "updatedInput": { "repo": repo } });
+        json!({
+            "hooks": hook("PermissionRequest", &json!({ "hookEventName": "PermissionRequest", "decision": decision })),
+            "permissions": { "ask": [when("a*"), when("b*")], "deny": [when("secret*")] },
+        })
+    };
+    let (bench, script) = bench(&settings("secret")).await;
+    let refused = push(&bench, session(Mode::Default), r#"{"repo":"a"}"#).await.unwrap_err();
+    assert!(is_rule(&refused, "secret*"), "{refused}");
+    assert!(script.seen.borrow().is_empty());
+    // Still the question that the hook answered.
+    bench.engine.apply(&bench.workspace, trusted(&bench, &settings("a2")));
+    let sent = push(&bench, session(Mode::Default), r#"{"repo":"a"}"#).await;
+    assert_eq!(sent, Ok(r#"{"repo":"a2"}"#.to_owned()));
+    // Another question, which a person answers.
+    bench.engine.apply(&bench.workspace, trusted(&bench, &settings("b")));
+    let request = Request::tool("mcp__one__push", &arguments(r#"{"repo":"a"}"#));
+    let outcome = run(&bench, session(Mode::Default), request, |question| {
+        let QuestionKind::Permission(asked) = &question.about else { panic!("{question:?}") };
+        assert!(is_rule(&asked.because, "b*"), "{}", asked.because);
+        assert_eq!(asked.arguments.as_str(), r#"{"repo":"b"}"#);
+        question.answer(QuestionAnswer::Allow(AnswerLifetime::Once));
+    });
+    assert!(matches!(outcome.await.unwrap().decision, Some(DecisionReason::Person)));
+    bench.engine.shutdown().await;
+}
+
+/// Where a rule looks at arguments, ones with a member twice reach no server; elsewhere they pass as they are.
+#[tokio::test]
+async fn repeated_members_reach_no_server_that_a_rule_guards() {
+    let (bench, script) = bench(&json!({ "permissions": { "allow": [when("acme/*")] } })).await;
+    let session = || session(Mode::BypassPermissions);
+    for sent in [
+        r#"{"repo":"acme/x","repo":"other"}"#,
+        r#"{"repo":"acme/x","re\u0070o":"other"}"#,
+        r#"{"repo":"acme/x","more":[{"a":1,"\u0061":2}]}"#,
+    ] {
+        let refused = push(&bench, session(), sent).await.unwrap_err();
+        assert!(matches!(refused, DecisionReason::RepeatedArgument { .. }), "{refused}");
+    }
+    assert!(script.seen.borrow().is_empty());
+    let request = Request::tool("mcp__one__pull", &arguments(r#"{"a":1,"a":2}"#));
+    let outcome = run(&bench, session(), request, drop).await.unwrap();
+    assert_eq!(said(&outcome.result), r#"{"a":1,"a":2}"#);
+    bench.engine.shutdown().await;
+}
+
+/// Each principal sees the tools that some call of its own could reach; of one principal, each session by its groups.
+#[tokio::test]
+async fn lists_show_what_their_principal_could_use() {
+    let ada = Principal::user("ada");
+    let (bench, _) = bench(&json!({ "permissions": { "deny": [
+        { "rule": "mcp__one__push", "for": { "principal": &**ada.id() } },
+        { "rule": "mcp__one", "for": { "group": "guests" } },
+        { "rule": "mcp__one__pull", "when": { "argument": "/repo", "matches": "secret" } },
+    ] } }))
+    .await;
+    let of = |principal: &Principal, id: &str| {
+        let mode = Some(Mode::BypassPermissions);
+        Session { principal: principal.clone(), mode, ..Session::new(id) }
+    };
+    let tools = |caller: Caller| {
+        let bench = &bench;
+        async move {
+            let wait = std::time::Duration::from_secs(60);
+            bench.engine.settled_snapshot_for(caller.principal(), wait).await.unwrap();
+            let catalog = bench.engine.catalog_of(&caller).unwrap();
+            catalog.tools().iter().map(|listed| listed.tool.name.clone()).collect::<Vec<_>>()
+        }
+    };
+    let guest = ada.clone().with_groups(["guests", "dev"]);
+    let bert = Principal::user("bert").with_groups(["dev"]);
+    assert_eq!(tools(bench.attach(of(&Principal::local(), "1"))).await, ["push", "pull"]);
+    assert_eq!(tools(bench.attach(of(&ada, "2"))).await, ["pull"]);
+    assert_eq!(tools(bench.attach(of(&guest, "3"))).await, [""; 0]);
+    assert_eq!(tools(bench.attach(of(&ada, "4"))).await, ["pull"], "the groups of another session");
+    assert_eq!(tools(bench.attach(of(&bert, "5"))).await, ["push", "pull"]);
+    // What is not listed cannot be called either, and the error names the rule.
+    let refused = push(&bench, of(&ada, "6"), "{}").await.unwrap_err();
+    assert!(is_rule(&refused, "user:ada"), "{refused}");
+    let refused = push(&bench, of(&guest.with_name("x"), "7"), "{}").await.unwrap_err();
+    assert!(is_rule(&refused, ""), "{refused}");
+    assert!(push(&bench, of(&bert, "8"), "{}").await.is_ok());
+    bench.engine.shutdown().await;
+}

@@ -1,0 +1,231 @@
+//! Extensions between a client and the servers of its view: what the servers declare, and the client's notifications.
+//!
+//! Used by `view`. The client sees the union of the capabilities that its servers declare and the gateway does not know.
+//! What the client declares reaches servers through its session (`core::connection::CapabilityClass`), and its unknown
+//! requests through `call`. It does not know what an extension means, but for the settings that it may merge.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+use switchboard_core::connection::{CapabilityPath, OpaqueCapabilities};
+use switchboard_core::{Caller, Engine, Request, WorkspaceSnapshot};
+use switchboard_wire::Era;
+use switchboard_wire::envelope::{Notification, RpcError, code};
+use switchboard_wire::json::{JsonEdit, Raw};
+use switchboard_wire::meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SKILLS_EXTENSION, method,
+};
+use switchboard_wire::server::{ClientFacts, ServerDescription};
+use tokio::sync::mpsc;
+
+use super::view::BridgeView;
+
+/// The member of an extension's settings that names the servers, where their settings differ.
+const SERVERS_KEY: &str = "switchboard/servers";
+/// Extensions whose settings are lists that can be merged, with the name of the list.
+const MERGED_LISTS: [(&str, &str); 1] = [("io.modelcontextprotocol/ui", "mimeTypes")];
+/// Why names in `subscriptions/listen` do not reach servers.
+const LISTENS_FOR_ALL: &str =
+    "not passed on: Switchboard listens to a server once for all its clients";
+/// The most characters of a name in `subscriptions/listen` that are shown.
+const MAX_SHOWN_NAME_CHARS: usize = 80;
+/// The most notifications of one client that wait for their servers.
+const MAX_WAITING_NOTIFICATIONS: usize = 64;
+
+/// The notifications of one client that are forwarded, in order. Its task starts with the first one and ends with the
+/// view.
+#[derive(Default)]
+pub(super) struct NotificationQueue(OnceLock<mpsc::Sender<(Caller, Request)>>);
+
+// === impl BridgeView ===
+
+impl BridgeView {
+    /// The view's description for a client, whose servers are started for it. A client that declares extensions learns
+    /// the extensions of servers here only, so servers are waited for.
+    pub(super) async fn describe_for(&self, client: &ClientFacts) -> ServerDescription {
+        let ClientFacts { version, client_info, capabilities } = client;
+        let session = self.session_with(*version, client_info.as_ref(), capabilities);
+        // At a limit of sessions each request is refused with that reason.
+        let Ok(caller) = self.attach(session) else {
+            return self.description(self.snapshot().as_deref());
+        };
+        // A modern client asks again seldom, and need not declare what it would use.
+        let is_modern = version.era() == Era::Modern;
+        if is_modern || !OpaqueCapabilities::of_client(capabilities).declared.is_empty() {
+            self.await_session_servers(&caller).await;
+        }
+        let snapshot = self.bridge().engine.snapshot_of(&caller);
+        self.described.get_or_init(|| caller);
+        self.description(snapshot.as_deref())
+    }
+
+    /// The unknown capabilities that the servers of the view declare.
+    pub(super) fn declared_by_servers(&self, snapshot: &WorkspaceSnapshot) -> OpaqueCapabilities {
+        let mut by_path: BTreeMap<CapabilityPath, Vec<(String, String)>> = BTreeMap::new();
+        // The catalog lacks servers that rules hide.
+        for server in snapshot.catalog.servers().filter(|server| self.shows(server)) {
+            let facts = snapshot.server(server).and_then(|view| view.facts.as_ref());
+            let Some(facts) = facts else { continue };
+            let reading = OpaqueCapabilities::of_server(&facts.capabilities);
+            for (path, settings) in reading.declared.iter().filter(|(path, _)| is_passed(path)) {
+                let servers = by_path.entry(path.clone()).or_default();
+                servers.push((server.to_owned(), settings.to_owned()));
+            }
+        }
+        let mut union = OpaqueCapabilities::default();
+        for (path, servers) in by_path {
+            let settings = merge_settings(path.name(), &servers);
+            union.insert(path, settings);
+        }
+        union
+    }
+
+    /// Notes that servers are not asked for notifications that a client wants to listen for, under names of extensions.
+    pub(super) fn note_lost_subscriptions(&self, names: &[String], client: &ClientFacts) {
+        let ClientFacts { version, client_info, capabilities } = client;
+        // At a limit of sessions the request is refused with that reason.
+        let Ok(session) = self.session_of(*version, client_info.as_ref(), capabilities) else {
+            return;
+        };
+        for name in names {
+            let name: String = name.chars().take(MAX_SHOWN_NAME_CHARS).collect();
+            let wish = format!("`{name}` of `subscriptions/listen`");
+            self.bridge().engine.note_lost(&session.caller, &wish, LISTENS_FOR_ALL);
+        }
+    }
+
+    /// Forwards a notification of an extension to the server that it concerns. A modern client need not state its facts
+    /// with a notification, so one without facts is taken for one of the view's only session.
+    pub(super) fn forward_notification(
+        &self,
+        notification: &Notification,
+        client: Option<ClientFacts>,
+    ) {
+        let method = notification.method();
+        if !method::is_extension_notification(&method) {
+            return;
+        }
+        let session = match client {
+            Some(ClientFacts { version, client_info, capabilities }) => {
+                self.session_of(version, client_info.as_ref(), &capabilities)
+            }
+            None => self.sessions.only().ok_or_else(unknown_sender_error),
+        };
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => {
+                tracing::warn!(%error, %method, "a client's notification is lost");
+                return;
+            }
+        };
+        let params = notification.params().map(without_client_facts);
+        let request = Request::notification(method.into_owned(), params);
+        let engine = &self.bridge().engine;
+        self.notifications.push(engine, session.caller.clone(), self.aim_at_server(request));
+    }
+}
+
+/// The parameters of a notification without the client's facts, which are meant for the gateway: a server has this
+/// program for its client.
+fn without_client_facts(params: Raw) -> Raw {
+    let facts = [PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].map(|key| ["_meta", key]);
+    let edits = facts.each_ref().map(|path| JsonEdit::remove(path));
+    params.with_edits(&edits).unwrap_or(params)
+}
+
+/// The error for a notification that could be of several kinds of clients, or of one that has asked for nothing yet.
+fn unknown_sender_error() -> RpcError {
+    let text =
+        "it does not state the capabilities of its client, and its sender is not the only client";
+    RpcError::new(code::INVALID_PARAMS, text)
+}
+
+/// Whether a capability of a server is shown to clients as it is. The bridge declares skills itself.
+fn is_passed(path: &CapabilityPath) -> bool {
+    !matches!(path, CapabilityPath::Extension(id) if id == SKILLS_EXTENSION)
+}
+
+/// The settings of one capability that several servers declare: those of all if they are equal, merged if the extension
+/// says how, else an object with the settings of each server.
+fn merge_settings(name: &str, servers: &[(String, String)]) -> String {
+    let mut all = servers.iter().map(|(_, settings)| settings);
+    let Some(first) = all.next() else { return "{}".to_owned() };
+    if all.all(|settings| settings == first) {
+        return first.clone();
+    }
+    let parsed = servers.iter().map(|(server, settings)| {
+        (server.clone(), serde_json::from_str(settings).unwrap_or(Value::Null))
+    });
+    let parsed: Map<String, Value> = parsed.collect();
+    let merged = MERGED_LISTS.iter().find(|(known, _)| *known == name);
+    let merged = merged.and_then(|(_, list)| merge_list(list, parsed.values()));
+    merged.unwrap_or_else(|| json!({ SERVERS_KEY: parsed })).to_string()
+}
+
+/// Settings whose only member is a list of strings, merged; `None` if one has another form.
+fn merge_list<'a>(list: &str, all: impl Iterator<Item = &'a Value>) -> Option<Value> {
+    let mut merged: Vec<Value> = Vec::new();
+    for settings in all {
+        let members = settings.as_object()?;
+        if members.keys().any(|key| key != list) {
+            return None;
+        }
+        let items = members.get(list).map(Value::as_array).unwrap_or_default();
+        for item in items.into_iter().flatten().filter(|item| item.is_string()) {
+            if !merged.contains(item) {
+                merged.push(item.clone());
+            }
+        }
+    }
+    Some(json!({ list: merged }))
+}
+
+// === impl NotificationQueue ===
+
+impl NotificationQueue {
+    fn push(&self, engine: &Engine, caller: Caller, request: Request) {
+        let queue = self.0.get_or_init(|| {
+            let (queue, mut waiting) = mpsc::channel(MAX_WAITING_NOTIFICATIONS);
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                while let Some((caller, request)) = waiting.recv().await {
+                    let sent = engine.call(&caller, request).outcome().await;
+                    if let Err(error) = sent {
+                        tracing::warn!(%error, "a client's notification is lost");
+                    }
+                }
+            });
+            queue
+        });
+        if queue.try_send((caller, request)).is_err() {
+            tracing::warn!("a client's notification is lost: too many wait");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_merged_where_the_extension_says_how() {
+        let check = |name: &str, settings: &[&str], expected: &str| {
+            let servers = ["one", "two", "three"].into_iter().map(str::to_owned);
+            let servers: Vec<_> =
+                servers.zip(settings.iter().map(|settings| (*settings).to_owned())).collect();
+            assert_eq!(merge_settings(name, &servers), expected, "{name} {settings:?}");
+        };
+        let ui = "io.modelcontextprotocol/ui";
+        check("a/b", &[r#"{"n":1.0}"#], r#"{"n":1.0}"#);
+        check("a/b", &[r#"{"n":1.0}"#, r#"{"n":1.0}"#], r#"{"n":1.0}"#);
+        check("a/b", &["{}", r#"{"n":1}"#], r#"{"switchboard/servers":{"one":{},"two":{"n":1}}}"#);
+        check(ui, &[r#"{"mimeTypes":["a"]}"#, "{}"], r#"{"mimeTypes":["a"]}"#);
+        check(
+            ui,
+            &[r#"{"mimeTypes":["a","b"]}"#, r#"{"mimeTypes":["b","c"]}"#],
+            r#"{"mimeTypes":["a","b","c"]}"#,
+        );
+        check(ui, &[r#"{"x":1}"#, "{}"], r#"{"switchboard/servers":{"one":{"x":1},"two":{}}}"#);
+    }
+}

@@ -1,0 +1,64 @@
+/** Every call that was made: by whom, what was decided, how it ended. */
+
+import { h } from './dom.js';
+import { filter, values } from './filter.js';
+import { cell, list, search } from './list.js';
+import { to } from './route.js';
+import { known } from './store.js';
+import { clock, micros } from './units.js';
+
+export const TONES = { ok: 'good', asked: '', cancelled: 'warn' };
+const texts = new WeakMap();
+function words(call) {
+  if (!texts.has(call)) texts.set(call, Object.values(call).join(' ').toLowerCase());
+  return texts.get(call);
+}
+
+/** What names a call in an address. Ids begin anew with each hub, times do not. */
+export const keyOf = ({ time, session, name, method }) => [time, session, name || method].join('~');
+
+const COLUMNS = [[3, 'Time'], [1, 'Client'], [1, 'Server'], [2, 'Decision'], [3, 'Folder'], [1, 'Took', true]];
+
+export function view() {
+  const calls = () => known.calls.filter((call) => call.method);
+  const choice = (label, all, member) => ({ label, options: () => values(all, calls(), member) });
+  const head = filter('Calls', {
+    search: 'Filter calls', hint: 'Filter: tool, server, client, outcome', changed: update,
+    choices: {
+      server: choice('Server', 'All servers', ({ server }) => server),
+      client: choice('Client', 'All clients', ({ client }) => client),
+      outcome: choice('Outcome', 'All outcomes', ({ outcome }) => outcome),
+      method: choice('Method', 'All methods', ({ method }) => method),
+    },
+  });
+  const { elements, show } = list('Calls', COLUMNS, row, () => h('p', {}, calls().length ? 'No call matches.' : 'No calls yet.'), 'Outcome');
+
+  function update() {
+    const { q, ...chosen } = head.read();
+    const all = calls();
+    const wanted = Object.entries(chosen).filter(([, value]) => value);
+    const found = search(all, q, words).filter((call) => wanted.every(([member, value]) => call[member] === value));
+    head.tell(found.length, all.length);
+    show(found);
+  }
+
+  return { element: [head.element, ...elements], update };
+}
+
+function row(call) {
+  const client = call.client || call.principal;
+  return {
+    key: keyOf(call),
+    href: to('calls', keyOf(call)),
+    parts: [
+      h('span', { className: 'what' }, h('strong', {}, call.name || call.method), h('small', {}, [clock(call.time), client, call.server].filter(Boolean).join(' · '))),
+      cell(3, new Date(call.time).toLocaleDateString('en', { dateStyle: 'medium' })),
+      cell(1, client),
+      cell(1, call.server ?? ''),
+      cell(2, [call.decision, call.by, call.rule].filter(Boolean).join(' ')),
+      cell(3, call.workspace),
+      cell(1, micros(call.micros), true),
+      h('span', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, call.outcome)),
+    ],
+  };
+}

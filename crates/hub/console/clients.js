@@ -1,0 +1,101 @@
+/** Clients: which are on this machine and have Switchboard, and which are connected now. */
+
+import { ask, part } from './api.js';
+import { attempt, button, h, open } from './dom.js';
+import { filter } from './filter.js';
+import { search } from './list.js';
+import { to } from './route.js';
+import { here, known, look, lookAtClients } from './store.js';
+import { count, micros, since } from './units.js';
+
+const words = ({ name, session, transport, folder, servers = {} }) => [name, session, transport, folder, ...Object.keys(servers)].join(' ').toLowerCase();
+
+export function view() {
+  const head = filter('Clients', { search: 'Search clients', changed: update });
+  const cards = h('div', { className: 'cards' });
+  const installed = h('section', { className: 'card', 'aria-label': 'On this machine' });
+  lookAtClients().catch(() => {});
+
+  function update() {
+    const { q } = head.read();
+    const found = search(known.clients, q, words);
+    head.tell(found.length, known.clients.length);
+    const connected = h('section', { className: 'card', 'aria-label': 'Connected' }, h('h2', {}, 'Connected'),
+      found.length ? connectedTable(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : 'No client is connected. Install Switchboard in one below, then start it.'));
+    installed.replaceChildren(h('h2', {}, 'On this machine'), ...(known.installations ? [installedTable(known.installations)] : [h('p', { className: 'faint' }, 'Loading…')]));
+    const focused = document.activeElement?.getAttribute('data-key');
+    cards.replaceChildren(connected, installed);
+    if (focused) cards.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  return { element: [head.element, cards], update };
+}
+
+const table = (label, columns, rows) => h('div', { className: 'scroll' }, h('table', { 'aria-label': label },
+  h('thead', {}, h('tr', {}, columns.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', {}, rows)));
+
+function connectedTable(clients) {
+  return table('Connected clients', ['Client', 'Since', 'Running', 'Called', 'Latency', 'Folder', 'Disconnect'], clients.map((client) => {
+    const { name, version, session, transport, folder, since: from, calls, servers = {} } = client;
+    const traffic = known.traffic.clients.find((each) => each.client === name);
+    return h('tr', {},
+      h('td', {}, h('a', { href: to('calls', undefined, undefined, { client: name }) }, name || session), h('small', {}, ` ${version}`), h('br', {}), h('small', {}, `${transport} · ${session}`)),
+      h('td', {}, h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000))),
+      h('td', { className: 'number' }, calls),
+      h('td', {}, Object.entries(servers).map(([server, times]) => h('div', {}, h('a', { href: to('servers', server) }, server), ` ${count(times, 'call')}`)), !Object.keys(servers).length && h('span', { className: 'faint' }, 'nothing yet')),
+      h('td', {}, traffic?.latency ? `p50 ${micros(traffic.latency.p50Micros)} · p99 ${micros(traffic.latency.p99Micros)}` : '–'),
+      h('td', {}, folder),
+      h('td', {}, transport === 'socket' ? h('button', { type: 'button', 'data-key': session, 'aria-label': `Disconnect ${name || session}`, onclick: () => disconnect(client) }, 'Disconnect') : h('span', { className: 'faint' }, 'ends by itself')));
+  }));
+}
+
+function disconnect({ name, session, calls }) {
+  open(`Disconnect ${name || session}?`, (close) => [
+    h('p', {}, 'The client connects again with its next request.', calls > 0 && ` ${count(calls, 'running call')} will be cancelled.`),
+    h('div', { className: 'actions' }, button('Disconnect', async () => {
+      close();
+      await attempt(async () => { await ask('POST', `sessions/${part(session)}/disconnect`); await look(); }, `${name || session} is disconnected.`);
+    }, 'grave'), button('Cancel', close)),
+  ]);
+}
+
+const MATCHES = { same: 'installed', other: 'installed, another program', missing: 'its program is missing' };
+
+function installedTable(all) {
+  const order = ({ path, entries }) => (entries.length ? 0 : path ? 1 : 2);
+  const rows = all.toSorted((one, other) => order(one) - order(other)).map(({ client, path, entries, installable }) => {
+    const label = entries.length ? MATCHES[entries[0].match] ?? entries[0].match : path ? 'not installed' : 'not on this machine';
+    const tone = entries.length ? (entries[0].match === 'same' ? 'good' : 'warn') : '';
+    return h('tr', {},
+      h('td', {}, h('strong', {}, client)),
+      h('td', {}, h('span', { className: `state ${tone}` }, label)),
+      h('td', {}, h('small', {}, entries[0]?.program ?? path ?? '')),
+      h('td', {}, !installable ? h('small', {}, 'see its documentation')
+        : entries.length ? button(`Uninstall from ${client}`, () => uninstall(client))
+            : path && button(`Install in ${client}`, () => install(client))));
+  });
+  return table('Clients on this machine', ['Client', 'Switchboard', 'Where', 'Change'], rows);
+}
+
+async function install(client) {
+  const told = await attempt(() => ask('GET', here(`clients/${part(client)}`)));
+  if (!told) return;
+  open(`Install Switchboard in ${client}?`, (close) => [
+    h('p', {}, told.isTaken ? `${told.file} has another server under the name ${told.name}.` : `This is written to ${told.file}. Every other byte of the file stays.`),
+    h('pre', { tabindex: '0' }, told.text),
+    h('div', { className: 'actions' }, !told.isTaken && button('Install', async () => {
+      close();
+      await attempt(async () => { await ask('POST', here(`clients/${part(client)}`)); await lookAtClients(); }, `Installed in ${client}. Restart ${client} to use it.`);
+    }, 'main'), button('Cancel', close)),
+  ]);
+}
+
+function uninstall(client) {
+  open(`Uninstall from ${client}?`, (close) => [
+    h('p', {}, `Our entry is taken out of the file of ${client}. Every other byte of the file stays.`),
+    h('div', { className: 'actions' }, button('Uninstall', async () => {
+      close();
+      await attempt(async () => { await ask('DELETE', here(`clients/${part(client)}`)); await lookAtClients(); }, `Uninstalled from ${client}.`);
+    }, 'grave'), button('Cancel', close)),
+  ]);
+}

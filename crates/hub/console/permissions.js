@@ -1,0 +1,126 @@
+/** Rules and remembered answers: what they say, where they stand, and what they would decide. */
+
+import { ask, part } from './api.js';
+import { attempt, button, h, wrong } from './dom.js';
+import { here, known, lookAtQuestions, lookAtRules } from './store.js';
+
+const LISTS = [['allow', 'Allow'], ['ask', 'Ask'], ['deny', 'Deny']];
+const TONES = { allow: 'good', ask: 'warn', deny: 'bad' };
+const SCOPES = [['local', 'This project, only for me'], ['user', 'All my projects']];
+const LASTS = { project: 'Allow in this project', always: 'Always allow', never: 'Always deny' };
+
+export function view() {
+  const rules = h('section', { className: 'card', 'aria-label': 'Rules' });
+  const answers = h('section', { className: 'card', 'aria-label': 'Remembered answers' });
+  const adding = addForm();
+  lookAtRules().catch(() => {});
+  return {
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Permissions')), h('div', { className: 'cards' }, rules, adding, tryForm(), answers)],
+    update() {
+      rules.replaceChildren(...ruleParts());
+      answers.replaceChildren(...answerParts());
+    },
+  };
+}
+
+const table = (label, columns, rows) => h('div', { className: 'scroll' }, h('table', { 'aria-label': label },
+  h('thead', {}, h('tr', {}, columns.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', {}, rows)));
+
+function ruleParts() {
+  const { rules, mode, modeAt, unclear } = known.rules;
+  return [
+    h('h2', {}, 'Rules'),
+    h('p', { className: 'faint' }, 'Deny wins over ask, and ask over allow. ', mode && `Where no rule decides, the mode ${mode} does${modeAt ? ` (${modeAt.origin}:${modeAt.line})` : ''}.`),
+    unclear && h('p', { className: 'wrong' }, `Settings at ${unclear.origin}:${unclear.line} cannot be understood. Until they are mended, no call is made.`),
+    rules.length ? table('Rules', ['Decision', 'Tools', 'Scope', 'Where', 'Remove'], rules.map(ruleRow)) : h('p', {}, 'No rules. Calls are decided by the mode and by your answers.'),
+  ].filter(Boolean);
+}
+
+function ruleRow(rule) {
+  const { list, rule: written, text, scope, at: place, writable } = rule;
+  const remove = () => attempt(async () => { await ask('DELETE', here('rules'), { list, rule: written, scope }); await lookAtRules(); }, 'The rule is removed.');
+  return h('tr', { 'data-rule': `${list} ${text}` },
+    h('td', {}, h('span', { className: `state ${TONES[list] ?? ''}` }, list)),
+    h('td', {}, h('code', {}, text)),
+    h('td', {}, scope),
+    h('td', {}, h('small', {}, place ? `${place.origin}:${place.line}` : '')),
+    h('td', {}, writable ? h('button', { type: 'button', 'aria-label': `Remove the rule ${list} ${text}`, onclick: remove }, 'Remove') : h('small', {}, 'not yours to change')));
+}
+
+function addForm() {
+  const problem = h('p', { className: 'wrong', role: 'alert' });
+  const list = h('select', { id: 'rule-list' }, LISTS.map(([value, label]) => h('option', { value }, label)));
+  const text = h('input', { id: 'rule-text', required: true, autocomplete: 'off', spellcheck: 'false', placeholder: 'mcp__github__*', list: 'rule-tools' });
+  const scope = h('select', { id: 'rule-scope' }, SCOPES.map(([value, label]) => h('option', { value }, label)));
+  const offered = toolChoices('rule-tools', text);
+  return h('form', { className: 'card', 'aria-label': 'Add a rule', onsubmit: async (event) => {
+    event.preventDefault();
+    problem.textContent = '';
+    try {
+      await ask('POST', here('rules'), { list: list.value, rule: text.value.trim(), scope: scope.value });
+      text.value = '';
+      await lookAtRules();
+    } catch (refused) {
+      problem.textContent = wrong(refused);
+    }
+  } }, h('h2', {}, 'Add a rule'),
+  h('div', { className: 'actions' },
+    h('div', { className: 'field' }, h('label', { for: 'rule-list' }, 'Decision'), list),
+    h('div', { className: 'field' }, h('label', { for: 'rule-text' }, 'Tools'), text, offered),
+    h('div', { className: 'field' }, h('label', { for: 'rule-scope' }, 'Where it counts'), scope)),
+  problem, h('div', { className: 'actions' }, h('button', { type: 'submit', className: 'main' }, 'Add the rule')));
+}
+
+/** The names of all tools, offered as completions. */
+function toolChoices(id, input) {
+  const offered = h('datalist', { id });
+  input.addEventListener('focus', () => offered.replaceChildren(...known.catalog.tools.slice(0, 500).map(({ name }) => h('option', { value: name }))));
+  return offered;
+}
+
+/** Would this be allowed, and why: asked of the same code that decides calls. No call is made. */
+function tryForm() {
+  const problem = h('p', { className: 'wrong', role: 'alert' });
+  const answer = h('div', { role: 'status', className: 'cards' });
+  const tool = h('input', { id: 'try-tool', required: true, autocomplete: 'off', spellcheck: 'false', placeholder: 'mcp__github__delete_branch', list: 'try-tools' });
+  const args = h('textarea', { id: 'try-arguments', spellcheck: 'false', placeholder: '{}' });
+  return h('form', { className: 'card', 'aria-label': 'Try a call', onsubmit: async (event) => {
+    event.preventDefault();
+    problem.textContent = '';
+    answer.replaceChildren();
+    try {
+      const told = await ask('POST', here('rules/explain'), { tool: tool.value.trim(), arguments: args.value.trim() ? JSON.parse(args.value) : {} });
+      answer.replaceChildren(...verdict(told));
+    } catch (refused) {
+      problem.textContent = wrong(refused);
+    }
+  } }, h('h2', {}, 'Would this be allowed?'),
+  h('div', { className: 'field' }, h('label', { for: 'try-tool' }, 'Tool'), tool, toolChoices('try-tools', tool)),
+  h('details', {}, h('summary', {}, 'With arguments'), h('div', { className: 'field' }, h('label', { for: 'try-arguments' }, 'Arguments, as JSON'), args)),
+  problem, h('div', { className: 'actions' }, h('button', { type: 'submit' }, 'Try')), answer);
+}
+
+const WORDS = { allow: 'Allowed', ask: 'A person is asked', deny: 'Denied' };
+
+function verdict({ verdict: word, reason, mode, hooks, rules = [] }) {
+  return [
+    h('p', {}, h('span', { className: `state ${TONES[word] ?? ''}` }, WORDS[word] ?? word), ` ${reason}`),
+    hooks > 0 && h('p', { className: 'faint' }, `${hooks === 1 ? 'A hook runs' : `${hooks} hooks run`} before the call and may decide otherwise.`),
+    rules.length > 0
+      ? table('Rules about this tool', ['Decision', 'Rule', 'Where', 'Counts'], rules.map(({ list, text, at: place, effect }) => h('tr', {},
+        h('td', {}, list), h('td', {}, h('code', {}, text)), h('td', {}, h('small', {}, place ? `${place.origin}:${place.line}` : '')), h('td', {}, String(effect).replaceAll('-', ' ')))))
+      : h('p', { className: 'faint' }, `No rule is about this tool; the mode is ${mode}.`),
+  ].filter(Boolean);
+}
+
+/** The answers that are remembered, each with a way to take it back. */
+function answerParts() {
+  const forget = (id) => attempt(async () => { await ask('DELETE', `answers/${part(id)}`); await lookAtQuestions(); }, 'The answer is forgotten.');
+  const row = ({ id, answer, server, tool, question, project }) => h('tr', { 'data-answer': id },
+    h('td', {}, LASTS[answer] ?? answer), h('td', {}, server), h('td', {}, h('code', {}, tool)),
+    h('td', {}, h('small', {}, [question?.rule ? `ask rule ${question.rule}` : 'no rule decides', project].filter(Boolean).join(' · '))),
+    h('td', {}, h('button', { type: 'button', 'aria-label': `Forget the answer for ${tool}`, onclick: () => forget(id) }, 'Forget')));
+  return [h('h2', {}, 'Remembered answers'), known.answers.length
+    ? table('Remembered answers', ['Answer', 'Server', 'Tool', 'Question', 'Take back'], known.answers.map(row))
+    : h('p', { className: 'faint' }, 'None. Answers that you give for longer than a session appear here.')];
+}
