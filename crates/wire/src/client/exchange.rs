@@ -15,7 +15,7 @@ use tokio::{sync::oneshot, task::coop, time::Instant};
 use super::{
     Client,
     call_request::{CallRequest, InputRequest, InputResponse},
-    exchange_driver::{DriveOutcome, ExchangeDriver, QuestionBatch, SharedExchange},
+    exchange_driver::{ExchangeDriver, SharedExchange},
 };
 use crate::{Error, envelope::Notification, json::Raw};
 
@@ -53,19 +53,19 @@ pub struct Exchange {
 }
 
 struct RunningDriver {
-    driver: Pin<Box<dyn Future<Output = Result<DriveOutcome, Error>> + Send>>,
-    /// The driver's outcome, held back while earlier output of the driver is still unread.
-    outcome: Option<Result<DriveOutcome, Error>>,
+    driver: Pin<Box<dyn Future<Output = Result<DriverOutput, Error>> + Send>>,
+    /// The driver's last output, held back while earlier output of the driver is still unread.
+    outcome: Option<Result<DriverOutput, Error>>,
 }
 
-/// Output of the driver while it runs.
+/// Output of the driver, while it runs and at its end: the result, or questions to repeat the call with.
 pub(crate) enum DriverOutput {
     Event(ExchangeEvent),
-    Ask(QuestionBatch),
+    Ask { questions: Vec<InputRequest>, pending: PendingInput },
 }
 
 /// Whether the server waits for an answer, and how to send it.
-enum PendingInput {
+pub(crate) enum PendingInput {
     No,
     /// The call is still running.
     Parked(oneshot::Sender<Vec<InputResponse>>),
@@ -182,15 +182,12 @@ impl Exchange {
 
     fn apply_output(&mut self, emitted: DriverOutput) -> ExchangeEvent {
         match emitted {
-            DriverOutput::Ask(ask) => {
-                self.asking = match ask.reply {
-                    Some(reply) => PendingInput::Parked(reply),
-                    None => {
-                        self.running = None;
-                        PendingInput::Again(ask.state)
-                    }
-                };
-                ExchangeEvent::NeedsInput(ask.questions)
+            DriverOutput::Ask { questions, pending } => {
+                if matches!(pending, PendingInput::Again(_)) {
+                    self.running = None;
+                }
+                self.asking = pending;
+                ExchangeEvent::NeedsInput(questions)
             }
             DriverOutput::Event(event) => {
                 match &event {
@@ -225,7 +222,7 @@ impl RunningDriver {
             return Poll::Ready(Ok(emitted));
         }
         match self.outcome.take() {
-            Some(outcome) => Poll::Ready(outcome.map(DriveOutcome::into_output)),
+            Some(outcome) => Poll::Ready(outcome),
             None => Poll::Pending,
         }
     }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::{
     call_request::{CallRequest, InputRequest, InputResponse, TaskHandling},
     channel::ServerChannel,
-    exchange::{DriverOutput, ExchangeEvent},
+    exchange::{DriverOutput, ExchangeEvent, PendingInput},
     lists::ListKind,
     request::RequestExtras,
     request_stream::{OpenOutcome, RequestStream, StreamItem},
@@ -24,23 +24,6 @@ use crate::{
     json::Raw,
     meta::method,
 };
-
-/// The outcome of a call.
-pub(crate) enum DriveOutcome {
-    Done(Raw),
-    /// Modern: the call is to be repeated, with answers and this state.
-    NeedsInput {
-        questions: Vec<InputRequest>,
-        state: Option<Raw>,
-    },
-}
-
-/// Questions, and the sender for their answers. Without a sender, the call is to be repeated.
-pub(crate) struct QuestionBatch {
-    pub(crate) questions: Vec<InputRequest>,
-    pub(crate) reply: Option<oneshot::Sender<Vec<InputResponse>>>,
-    pub(crate) state: Option<Raw>,
-}
 
 /// State that an exchange shares with its driver.
 pub(crate) struct SharedExchange {
@@ -72,19 +55,6 @@ pub(crate) enum AskOutcome {
     Withdrawn,
     /// The call's answer arrived while the question was still open.
     Overtaken(Response),
-}
-
-// === impl DriveOutcome ===
-
-impl DriveOutcome {
-    pub(crate) fn into_output(self) -> DriverOutput {
-        match self {
-            Self::Done(result) => DriverOutput::Event(ExchangeEvent::Done(result)),
-            Self::NeedsInput { questions, state } => {
-                DriverOutput::Ask(QuestionBatch { questions, reply: None, state })
-            }
-        }
-    }
 }
 
 // === impl SharedExchange ===
@@ -133,7 +103,8 @@ impl ExchangeDriver {
         self.extras.as_deref().unwrap_or(&self.call().extras)
     }
 
-    pub(crate) async fn run(mut self) -> Result<DriveOutcome, Error> {
+    /// Runs the call. Returns its last output.
+    pub(crate) async fn run(mut self) -> Result<DriverOutput, Error> {
         self.prepare_tool().await?;
         let mut relisted = false;
         let mut renewed = false;
@@ -205,7 +176,7 @@ impl ExchangeDriver {
             let request = match self.backlog.pop_front() {
                 Some(request) => request,
                 None => match stream.next().await? {
-                    StreamItem::Done(response) => return Ok(response),
+                    StreamItem::Last(response) => return Ok(response),
                     StreamItem::Mail(CallArrival::Request(request)) => request,
                     StreamItem::Mail(CallArrival::Notification(note)) => {
                         self.emit_notification(note).await;
@@ -276,8 +247,8 @@ impl ExchangeDriver {
     ) -> Result<AskOutcome, Error> {
         let keys: Vec<String> = questions.iter().map(|question| question.key.clone()).collect();
         let (reply, mut answered) = oneshot::channel();
-        let ask = QuestionBatch { questions, reply: Some(reply), state: None };
-        self.underway.emit(DriverOutput::Ask(ask)).await;
+        let pending = PendingInput::Parked(reply);
+        self.underway.emit(DriverOutput::Ask { questions, pending }).await;
         let Some(stream) = stream else {
             return answered.await.map(AskOutcome::Answered).map_err(|_| Error::Closed);
         };
@@ -290,7 +261,7 @@ impl ExchangeDriver {
                 arrived = stream.next() => arrived?,
             };
             match arrived {
-                StreamItem::Done(response) => return Ok(AskOutcome::Overtaken(response)),
+                StreamItem::Last(response) => return Ok(AskOutcome::Overtaken(response)),
                 StreamItem::Mail(CallArrival::Request(request)) => self.backlog.push_back(request),
                 StreamItem::Mail(CallArrival::Withdrawn(id)) if keys.contains(&id.to_string()) => {
                     self.emit_event(ExchangeEvent::Withdrawn { key: id.to_string() }).await;
@@ -303,12 +274,12 @@ impl ExchangeDriver {
         }
     }
 
-    /// Turns the server's answer into the outcome of the call.
+    /// Turns the server's answer into the last output of the call.
     async fn judge(
         mut self,
         stream: RequestStream,
         response: &Response,
-    ) -> Result<DriveOutcome, Error> {
+    ) -> Result<DriverOutput, Error> {
         let result = match response.outcome() {
             ResponseOutcome::Result(result) => result,
             ResponseOutcome::Error(error) => return Err(Error::Rpc(error)),
@@ -322,28 +293,26 @@ impl ExchangeDriver {
             }
             Era::Legacy => result,
         };
-        Ok(DriveOutcome::Done(result))
+        Ok(done(result))
     }
 
-    async fn judge_modern(mut self, result: Raw) -> Result<DriveOutcome, Error> {
+    async fn judge_modern(mut self, result: Raw) -> Result<DriverOutput, Error> {
         let asked = self.call().method.clone();
         let kind =
             result.get("resultType").map_err(|error| Error::invalid(&asked, error.to_string()))?;
         match kind.as_ref().map(Raw::as_str) {
-            None | Some("\"complete\"") => Ok(DriveOutcome::Done(result)),
+            None | Some("\"complete\"") => Ok(done(result)),
             Some("\"input_required\"") if self.call().can_ask() => read_questions(&asked, &result),
-            Some("\"task\"") if self.call().tasks == TaskHandling::Hand => {
-                Ok(DriveOutcome::Done(result))
-            }
+            Some("\"task\"") if self.call().tasks == TaskHandling::Hand => Ok(done(result)),
             Some("\"task\"") if asked == method::TOOLS_CALL => {
-                Box::pin(self.follow_modern_task(result)).await.map(DriveOutcome::Done)
+                Box::pin(self.follow_modern_task(result)).await.map(done)
             }
             Some(other) => Err(Error::invalid(&asked, format!("its type is {other}"))),
         }
     }
 }
 
-fn read_questions(asked: &str, result: &Raw) -> Result<DriveOutcome, Error> {
+fn read_questions(asked: &str, result: &Raw) -> Result<DriverOutput, Error> {
     let member = |key| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
     let state = member("requestState")?;
     let requests = member("inputRequests")?;
@@ -355,7 +324,11 @@ fn read_questions(asked: &str, result: &Raw) -> Result<DriveOutcome, Error> {
         Some(requests) => InputRequest::from_input_requests(requests)
             .ok_or_else(|| Error::invalid(asked, "its questions cannot be read"))?,
     };
-    Ok(DriveOutcome::NeedsInput { questions, state })
+    Ok(DriverOutput::Ask { questions, pending: PendingInput::Again(state) })
+}
+
+fn done(result: Raw) -> DriverOutput {
+    DriverOutput::Event(ExchangeEvent::Done(result))
 }
 
 fn to_response(id: &Id, answer: Option<InputResponse>) -> Response {

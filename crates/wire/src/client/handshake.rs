@@ -225,7 +225,7 @@ impl ClientSession {
         match self.open(out).await? {
             OpenOutcome::Expired => Err(Error::Closed),
             OpenOutcome::Stream(mut stream) => loop {
-                if let super::request_stream::StreamItem::Done(response) = stream.next().await? {
+                if let super::request_stream::StreamItem::Last(response) = stream.next().await? {
                     return match response.outcome() {
                         ResponseOutcome::Result(_) => Ok(()),
                         ResponseOutcome::Error(error) => Err(Error::Rpc(error)),

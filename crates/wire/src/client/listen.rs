@@ -234,7 +234,7 @@ async fn wait_listen_end(
     let mut heard = ChangeStreamEnd::Nothing;
     loop {
         match stream.next().await {
-            Ok(StreamItem::Done(response)) => match response.outcome() {
+            Ok(StreamItem::Last(response)) => match response.outcome() {
                 ResponseOutcome::Result(_) => return heard,
                 ResponseOutcome::Error(error) => {
                     tracing::debug!(%error, "change notifications are refused");

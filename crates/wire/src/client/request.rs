@@ -183,7 +183,7 @@ impl ClientSession {
         };
         loop {
             match stream.next().await? {
-                StreamItem::Done(response) => return Ok(Some(response)),
+                StreamItem::Last(response) => return Ok(Some(response)),
                 StreamItem::Mail(CallArrival::Request(request)) => {
                     self.asked.remove(&request.id());
                     Box::pin(self.ask_inbox(request)).await;

@@ -53,12 +53,8 @@ pub(crate) struct RequestStream {
     http: Option<Box<HttpStream>>,
 }
 
-/// An item of a stream.
-#[derive(Debug)]
-pub(crate) enum StreamItem {
-    Mail(CallArrival),
-    Done(Response),
-}
+/// An item of a stream: mail, or the answer as the last.
+pub(crate) type StreamItem = MailboxItem<CallArrival, Response>;
 
 impl ClientSession {
     /// Sends a request.
@@ -206,7 +202,7 @@ impl RequestStream {
             // The answer to this request, or an error without an id in response to its POST.
             _ => {
                 self.place.cancel = false;
-                Some(StreamItem::Done(response))
+                Some(StreamItem::Last(response))
             }
         }
     }
@@ -247,7 +243,7 @@ fn to_stream_item(
 ) -> Result<StreamItem, Error> {
     match taken {
         Some(MailboxItem::Mail(arrival)) => Ok(StreamItem::Mail(arrival)),
-        Some(MailboxItem::Last(verdict)) => verdict.map(StreamItem::Done),
+        Some(MailboxItem::Last(verdict)) => verdict.map(StreamItem::Last),
         None => Err(Error::Closed),
     }
 }

@@ -143,7 +143,7 @@ impl ExchangeDriver {
                 StreamItem::Mail(CallArrival::Request(request)) => {
                     self.relay_question(stream, &request).await?;
                 }
-                StreamItem::Mail(CallArrival::Withdrawn(_)) | StreamItem::Done(_) => {}
+                StreamItem::Mail(CallArrival::Withdrawn(_)) | StreamItem::Last(_) => {}
             }
         }
     }
