@@ -41,7 +41,7 @@ pub(crate) fn decode_entry(
         None
     };
     let entry = transport.map(|transport| common(&mut fields, transport));
-    // Without a transport no member was read, so all of them would be reported as unknown.
+    // Without a transport no member was read, so every member would be reported as unknown.
     match entry {
         Some(entry) => fields.finish().then_some(entry),
         None => None,
@@ -302,17 +302,14 @@ fn metadata_url(fields: &mut ObjectFields<'_>) -> Option<String> {
 }
 
 fn grant(fields: &mut ObjectFields<'_>) -> Option<Grant> {
-    let word = fields.text("grant")?;
-    match word.value.as_str() {
-        "authorization_code" => Some(Grant::AuthorizationCode),
-        "client_credentials" => Some(Grant::ClientCredentials),
-        "urn:ietf:params:oauth:grant-type:jwt-bearer" => Some(Grant::JwtBearer),
-        other => {
-            let message = format!("`grant` of {} cannot be `{other}`", fields.what());
-            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
-            None
-        }
-    }
+    fields.choice(
+        "grant",
+        [
+            ("authorization_code", Grant::AuthorizationCode),
+            ("client_credentials", Grant::ClientCredentials),
+            ("urn:ietf:params:oauth:grant-type:jwt-bearer", Grant::JwtBearer),
+        ],
+    )
 }
 
 fn timeout(fields: &mut ObjectFields<'_>) -> Option<u64> {
@@ -336,31 +333,14 @@ pub(crate) fn decode_tools(fields: &mut ObjectFields<'_>) -> ToolFilter {
 }
 
 fn era(fields: &mut ObjectFields<'_>) -> Option<ProtocolEra> {
-    let word = fields.text("era")?;
-    match word.value.as_str() {
-        "legacy" => Some(ProtocolEra::Legacy),
-        "modern" => Some(ProtocolEra::Modern),
-        other => {
-            let message = format!("`era` of {} cannot be `{other}`", fields.what());
-            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
-            None
-        }
-    }
+    fields.choice("era", [("legacy", ProtocolEra::Legacy), ("modern", ProtocolEra::Modern)])
 }
 
 /// Decodes `questions`, of an entry or of a settings file.
 pub(crate) fn decode_questions(fields: &mut ObjectFields<'_>) -> QuestionSettings {
-    let Some(word) = fields.text("elicitation") else { return QuestionSettings::default() };
-    let elicitation = match word.value.as_str() {
-        "client" => Some(ElicitationAnswerer::Client),
-        "queue" => Some(ElicitationAnswerer::Queue),
-        other => {
-            let message = format!("`elicitation` of {} cannot be `{other}`", fields.what());
-            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
-            None
-        }
-    };
-    QuestionSettings { elicitation }
+    let answerers =
+        [("client", ElicitationAnswerer::Client), ("queue", ElicitationAnswerer::Queue)];
+    QuestionSettings { elicitation: fields.choice("elicitation", answerers) }
 }
 
 /// Decodes `start`, of an entry or of a settings file.
@@ -379,32 +359,11 @@ pub(crate) fn decode_start(fields: &mut ObjectFields<'_>) -> Option<StartPolicy>
 }
 
 fn sign_in(fields: &mut ObjectFields<'_>) -> SignInOwner {
-    let Some(word) = fields.text("signIn") else {
-        return SignInOwner::Own;
-    };
-    match word.value.as_str() {
-        "own" => SignInOwner::Own,
-        "shared" => SignInOwner::Shared,
-        other => {
-            let message = format!("`signIn` of {} cannot be `{other}`", fields.what());
-            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
-            SignInOwner::Own
-        }
-    }
+    let owners = [("own", SignInOwner::Own), ("shared", SignInOwner::Shared)];
+    fields.choice("signIn", owners).unwrap_or(SignInOwner::Own)
 }
 
 fn share(fields: &mut ObjectFields<'_>) -> Share {
-    let Some(word) = fields.text("share") else {
-        return Share::Auto;
-    };
-    match word.value.as_str() {
-        "auto" => Share::Auto,
-        "always" => Share::Always,
-        "never" => Share::Never,
-        other => {
-            let message = format!("`share` of {} cannot be `{other}`", fields.what());
-            fields.reject(ConfigProblemKind::BadValue, message, &word.at);
-            Share::Auto
-        }
-    }
+    let shares = [("auto", Share::Auto), ("always", Share::Always), ("never", Share::Never)];
+    fields.choice("share", shares).unwrap_or(Share::Auto)
 }

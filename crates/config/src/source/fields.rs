@@ -79,6 +79,21 @@ impl<'a> ObjectFields<'a> {
         }
     }
 
+    /// The value that a word stands for, one of `choices`; another word is rejected.
+    pub(crate) fn choice<T, const N: usize>(
+        &mut self,
+        key: &'static str,
+        choices: [(&str, T); N],
+    ) -> Option<T> {
+        let word = self.text(key)?;
+        let chosen = choices.into_iter().find(|(name, _)| *name == word.value);
+        if chosen.is_none() {
+            let message = format!("`{key}` of {} cannot be `{}`", self.what, word.value);
+            self.reject(ConfigProblemKind::BadValue, message, &word.at);
+        }
+        chosen.map(|(_, value)| value)
+    }
+
     /// A required string that is not empty.
     pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
         match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
@@ -245,7 +260,7 @@ impl<'a> ObjectFields<'a> {
         self.push(ConfigProblem::error(kind, message).at(at.clone()));
     }
 
-    /// Records that the object has none of these members, with a hint if one of them was mistyped.
+    /// Records that the object has none of these members, with a hint if a member was mistyped.
     pub(crate) fn reject_missing(
         &mut self,
         message: String,
