@@ -1,6 +1,6 @@
 //! Credential helpers: a command of the user that prints headers or a client secret.
 //!
-//! Used by `cli::command_engine::credentials` for `headersHelper` and by `organisation` for the client
+//! Used by `hub::credentials` for `headersHelper` and by `organisation` for the client
 //! secret, and by `host_secrets` for providers. It does not run the token helper of connector catalogs (`sources::connectors::helper`).
 
 use std::ffi::OsString;

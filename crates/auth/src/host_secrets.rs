@@ -1,7 +1,7 @@
 //! [`HostSecrets`]: the values of secrets for `switchboard_config`, from the store and from providers.
 //!
 //! Used by every process that resolves configuration. Lookups run on a thread of their own, because a keychain
-//! and a command may take seconds and `resolve` is plain code. No error text contains a value or what a command
+//! and a command may take seconds and `resolve` is plain code. No error text contains a value or the output of a command
 //! printed.
 
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use switchboard_config::OAuth;
 use url::Url;
 
-/// A server with its entry's OAuth settings. Entries that differ in any of them share no token.
+/// A server with its entry's OAuth settings. Entries with different settings share no token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignInTarget {
     /// The configured name.

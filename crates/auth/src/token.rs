@@ -212,7 +212,7 @@ pub(crate) fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Parses the answer of an OAuth endpoint, whose refusals are JSON objects with an error code.
+/// Parses the answer of an OAuth endpoint. A refusal is a JSON object with an error code.
 pub(crate) fn parse_reply<T: DeserializeOwned>(
     what: &'static str,
     url: &str,

@@ -61,7 +61,7 @@ impl Notice {
         self
     }
 
-    /// Makes an error a warning, for a command that does its work all the same.
+    /// Makes an error a warning, for a command that does its work in spite of it.
     pub(crate) fn weaken(&mut self) {
         self.severity = self.severity.min(ProblemSeverity::Warning);
     }

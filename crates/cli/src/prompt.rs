@@ -35,7 +35,7 @@ pub(crate) fn read_hidden_line(printer: &Printer, question: &str) -> std::io::Re
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// A terminal that does not show what is typed, until this is dropped.
+/// A terminal without echo, until this is dropped.
 struct HiddenInput {
     before: Termios,
 }

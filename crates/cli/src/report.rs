@@ -23,7 +23,7 @@ pub(crate) struct Failure {
     kind: FailureKind,
     /// The class of remedy of a failed call, for machines.
     remedy: Option<Remedy>,
-    /// Whether `causes` is a list of what the message counts.
+    /// Whether `causes` lists the items that the message counts.
     is_list: bool,
 }
 
@@ -147,7 +147,7 @@ impl Failure {
         self
     }
 
-    /// Adds what the message counts.
+    /// Adds the items that the message counts.
     pub(crate) fn with_items(mut self, items: impl IntoIterator<Item = String>) -> Self {
         let items = items.into_iter();
         self.causes.extend(items.map(|item| sanitize::sanitize_line(&item).into_owned()));
@@ -193,7 +193,7 @@ impl Failure {
         &self.causes
     }
 
-    /// Whether the causes are a list of what the message counts.
+    /// Whether the causes list the items that the message counts.
     pub(crate) fn is_list(&self) -> bool {
         self.is_list
     }

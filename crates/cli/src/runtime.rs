@@ -1,4 +1,4 @@
-//! The runtime of a command: how many threads carry out calls, and where each of them takes its memory from.
+//! The runtime of a command: how many threads carry out calls, and the memory arena of each thread.
 //!
 //! Used by `main`. It does not read settings itself (`surroundings` does). Under a low limit of processes `limits` makes
 //! the runtime.

@@ -1,4 +1,4 @@
-//! Notices about a served configuration and its address: servers of a view, TLS, the text of what is served.
+//! Notices about a served configuration and its address: servers of a view, TLS, the count of served servers.
 //!
 //! Used by `connect`, `serve` and `plugin serve`. It does not serve or print anything.
 

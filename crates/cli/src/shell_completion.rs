@@ -1,4 +1,4 @@
-//! Answers a shell that asks what a word of the command line could be: commands, flags, and names of servers and tools.
+//! Completions of a word of the command line, for shells: commands, flags, and names of servers and tools.
 //!
 //! Used by `main` before it parses the command line, and by `args` for the arguments that name servers and tools.
 //! `commands::completions` prints the script that asks. It starts no server and asks no hub: tools are those of the kept
@@ -44,7 +44,7 @@ pub(crate) fn server_or_tool() -> ArgValueCompleter {
     })
 }
 
-/// The names that begin as typed. Without a configuration that can be read there are none, since nobody would see why.
+/// The names that begin as typed. An unreadable configuration gives none: a shell shows no error.
 fn matching(
     typed: &OsStr,
     names: impl Fn(&Caller) -> BTreeSet<String>,

@@ -246,7 +246,7 @@ fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     Ok((surroundings, asked))
 }
 
-/// The limits of the user's and the administrator's settings, for what is decided before there is a runtime; `None` where
+/// The limits of the user's and the administrator's settings, for decisions before there is a runtime; `None` where
 /// the command is about to fail.
 pub(crate) fn owned_limits(global: &Global) -> Option<Limits> {
     inputs(global).ok().map(|(surroundings, _)| read_limits(&surroundings))

@@ -1,4 +1,4 @@
-//! Cases of calls as data: who calls what, and what the rules should make of it.
+//! Cases of calls as data: a caller, a tool, and the decision that the rules should make.
 //!
 //! Used by `switchboard permissions test`. It reads one file of JSON or YAML and judges nothing
 //! (`core::permission::explain_call` does).

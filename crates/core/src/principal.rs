@@ -1,7 +1,7 @@
 //! The principal of a call: the person or service that it is made for, and how that was established.
 //!
 //! Made by the gateway's access control, the hub's socket and the commands. Used by sessions, permission, credentials
-//! and the audit log. It authenticates nobody, and decides no permission.
+//! and the audit log. It does not authenticate, and decides no permission.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ pub const ANYONE_PRINCIPAL: &str = "anyone";
 /// A person or service that calls are made for. Clones share it.
 ///
 /// Two values are equal if everything about them is, groups included: a session that one of them opened does not
-/// serve the other. Keys and stores take the [id](Self::id), which stays the same while groups change.
+/// serve the other. Keys and stores take the [id](Self::id), which stays equal while groups change.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Principal(Arc<PrincipalInfo>);
 
@@ -124,7 +124,7 @@ impl Principal {
         &self.0.subject
     }
 
-    /// Returns the name for people. It identifies nobody: people may choose it.
+    /// Returns the name for people. It is not unique: people may choose it.
     pub fn name(&self) -> &str {
         &self.0.name
     }

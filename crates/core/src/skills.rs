@@ -18,7 +18,7 @@ use crate::{CallError, Request, RunningCall};
 
 /// The most pages that are read of one server's skills.
 const MAX_SKILL_PAGES: usize = 100;
-/// How many servers are asked at the same time.
+/// The number of concurrent requests for skills.
 const MAX_CONCURRENT_LISTS: usize = 16;
 /// How long one page of skills may take.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,7 +1,7 @@
 //! Errors of the hub: why the hub, a workspace or its faces cannot be opened as asked for.
 //!
 //! Used by the program that runs the hub, which turns a [`HubError`] into an exit code and advice. Where the hub
-//! itself answers a client, it asks the program for the same words through [`HubAdvice`]. It does not know the flags
+//! itself answers a client, it asks the program for these words through [`HubAdvice`]. It does not know the flags
 //! of the command line.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! The limits of the system (threads, descriptors) and the share of them that the hub takes.
+//! The limits of the system (threads, descriptors) and the hub's share of these limits.
 //!
 //! Used by the hub and the program before they start threads or open many descriptors, so that a low limit is an
 //! error that names it. It does not start threads or open descriptors.

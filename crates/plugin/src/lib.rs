@@ -1,7 +1,7 @@
 //! The plugin host: native tools that cannot take the hub down.
 //!
 //! Used by `cli` for the hub and for `switchboard plugin`. [`PluginServer`] finds shared objects in folders,
-//! runs each in a worker process of our own binary ([`worker`]), and shows all of them together as one MCP
+//! runs each in a worker process of our own binary ([`worker`]), and shows all plugins together as one MCP
 //! server: a [`switchboard_wire::server::ServerHandler`] that the hub links to itself, and that
 //! `switchboard plugin serve` serves alone.
 //!

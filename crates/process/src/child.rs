@@ -16,7 +16,7 @@ use super::descriptors;
 /// every signal at its default and none blocked, whatever this process or its parent ignores or blocks, and
 /// with the descriptor limit that this process was started with.
 ///
-/// In our session the child could read what the user types into our terminal, and type in the user's place.
+/// In our session the child could read the user's keystrokes in our terminal, and write some of its own.
 pub(super) fn standardize(command: &mut Command) {
     let hook = || {
         setsid()?;

@@ -54,7 +54,7 @@ impl Process {
     }
 
     /// Stops the program and all its descendants, and waits until they are gone. May be called concurrently
-    /// and repeatedly. Returns even if the kernel cannot kill one of them at the moment: its guard then keeps
+    /// and repeatedly. Returns even if the kernel cannot kill a process at the moment: its guard then keeps
     /// trying.
     pub async fn stop(&self) -> ProcessExit {
         self.line.stop.cancel();

@@ -5,7 +5,7 @@
 //! of its standard error, and stops it together with all its descendants. Under a [`ProcessGuard`] that holds
 //! even when this process is killed.
 //!
-//! This crate does not know the protocol in the pipes, what a server is, or where a command came from:
+//! This crate does not know the protocol in the pipes, the meaning of a server, or the origin of a command:
 //! environment and working directory are exactly those of the caller.
 
 #![cfg(unix)]

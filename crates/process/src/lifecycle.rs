@@ -19,7 +19,7 @@ pub(super) enum ProcessStage {
     Running,
     /// The process has ended; some of its descendants may still run.
     Exited(ProcessExit),
-    /// No process of it is left, and no guard or task that watched it.
+    /// No process of the server is left, and no guard or task that watched it.
     Gone(ProcessExit),
 }
 

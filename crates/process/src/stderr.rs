@@ -1,5 +1,5 @@
 //! A child's standard error: read without pause so that the child never blocks on it; the tail is kept in
-//! memory, and all of it goes to a sink.
+//! memory, and a sink gets every byte.
 //!
 //! Used by `launch` and by crates that implement [`StderrSink`] for their logs. It does not interpret the
 //! bytes.
@@ -30,7 +30,7 @@ pub trait StderrSink: Send + Sync {
 /// Options for a child's standard error, beside the tail that is always kept.
 #[derive(Clone, Default)]
 pub struct StderrOptions {
-    /// The sink for all of it.
+    /// The sink for every byte.
     pub sink: Option<Arc<dyn StderrSink>>,
 }
 

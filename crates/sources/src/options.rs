@@ -1,6 +1,6 @@
 //! The options of [`Sources`](crate::Sources): process guard, connection pool, watch mode and timing.
 //!
-//! Used by `cli::served_workspace` and `hub::agents`. They are not settings of the user
+//! Used by `hub::served_workspace` and `hub::agents`. They are not settings of the user
 //! (`switchboard_config`).
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The snapshot that sources publish: the desired state with all problems.
 //!
-//! Used by `workspace`, `cli::served_workspace` and subscribers of `Sources`.
+//! Used by `workspace`, `hub::served_workspace` and subscribers of `Sources`.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! A synced workspace: applies every new snapshot of its sources to the engine.
 //!
-//! Used by `cli::served_workspace`, the hub's workspace registry and `hub::agents`. It does not start
+//! Used by `hub::served_workspace`, the hub's workspace registry and `hub::agents`. It does not start
 //! servers: the engine's supervisor does (`switchboard_core`).
 
 use std::ffi::OsString;

@@ -137,7 +137,7 @@ fn metadata_urls(issuer: &Url) -> Vec<String> {
 // === impl AuthorizationServer ===
 
 impl AuthorizationServer {
-    /// Whether PKCE can be used. A server whose metadata say nothing about it counts as one that supports it:
+    /// Whether PKCE can be used. A server without a word about it in its metadata counts as one that supports it:
     /// it either checks the proof or ignores it.
     pub(crate) fn offers_pkce(&self) -> bool {
         let methods = self.code_challenge_methods_supported.as_ref();

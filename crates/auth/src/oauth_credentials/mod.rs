@@ -1,14 +1,14 @@
 //! The credential provider of a signed-in server: it supplies the headers of every request and renews tokens
 //! in time.
 //!
-//! Used by `cli::command_engine::credentials`, which hands it to connections. Every request uses the sign-in
+//! Used by `hub::credentials`, which hands it to connections. Every request uses the sign-in
 //! that the store holds at that moment (`state`).
 //!
 //! Any number of tasks and processes share an account. A task that finds the token expired takes the lock,
 //! reads whether another task has renewed the token meanwhile, and only then requests a new one, which is
 //! stored before it is used. So however many requests are refused at once, the refresh token is sent once. A
 //! token that takes no person, for example one through the organisation's identity provider, is requested in
-//! this way too: once for all of them.
+//! this way too: one request for all waiting calls.
 
 mod proof;
 mod renewal;

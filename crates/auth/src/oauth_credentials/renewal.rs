@@ -95,7 +95,7 @@ impl Inner {
     }
 }
 
-/// What a record holds to renew its token with.
+/// The account and the refresh token that a record holds.
 fn refresh_token(record: &SignInRecord) -> Result<(&OAuthAccount, &Secret<String>), Error> {
     let account = record.account.as_ref().ok_or(Error::SignedOut)?;
     let token = account.refresh.as_ref();

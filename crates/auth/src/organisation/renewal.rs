@@ -1,5 +1,5 @@
 //! Renewal of an expired ID token. Any number of servers in any number of processes may need it at once; the
-//! refresh token is sent once for all of them.
+//! refresh token is sent once for all waiting calls.
 //!
 //! Used by `organisation::exchange`.
 

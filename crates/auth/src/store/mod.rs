@@ -86,7 +86,7 @@ pub enum KeyExposure {
 // === impl KeyExposure ===
 
 impl KeyExposure {
-    /// Says what is wrong with the file at `path`, and what to do about it.
+    /// An error about the file at `path`, with a hint.
     fn advice(self, path: &Path) -> String {
         let path = path.display();
         match self {

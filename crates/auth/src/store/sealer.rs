@@ -1,6 +1,6 @@
 //! [`RecordSealer`]: seals texts with the current key, and opens those that any key at hand has sealed.
 //!
-//! Used by the stores of sign-ins and of secrets, which share one key. It does not keep what it seals.
+//! Used by the stores of sign-ins and of secrets, which share one key. It does not store sealed texts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -81,7 +81,7 @@ impl SecretStore {
         Ok(Some(SecretText::new(text)))
     }
 
-    /// Stores values, replacing those of the same names: all of them, or none.
+    /// Stores all values or none, and replaces values of equal names.
     pub fn set(&self, values: &BTreeMap<String, SecretText>) -> Result<(), SecretStoreError> {
         let seal = |(name, value): (&String, &SecretText)| {
             let text = value.expose().as_bytes().to_vec();

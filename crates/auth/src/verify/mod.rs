@@ -1,6 +1,6 @@
 //! Verification of access tokens that clients present: signed by the trusted issuer, and issued for us.
 //!
-//! Used by `cli::access` for the HTTP faces. A token is accepted when it is signed with a key that the issuer
+//! Used by `hub::access` for the HTTP faces. A token is accepted when it is signed with a key that the issuer
 //! publishes now, by an algorithm of a short list, and names that issuer, this resource as audience, and a
 //! time that includes now. It does not decide what the token's holder may do.
 
@@ -47,7 +47,7 @@ pub struct VerifiedToken {
     pub issuer: String,
     /// The subject: unique among the users of one issuer, without meaning for another issuer.
     pub subject: String,
-    /// The subject's name for people, which identifies nobody.
+    /// The subject's display name. It is not unique.
     pub name: Option<String>,
     /// The subject's groups.
     pub groups: Vec<String>,

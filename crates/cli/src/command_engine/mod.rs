@@ -2,7 +2,7 @@
 //!
 //! If a hub runs for this user, the command goes through the hub, and no server is started twice. Otherwise servers
 //! without a kept catalog are connected at once, others when they are called; a command that checks servers connects
-//! all of them. The command waits only for those it needs, so that a dead server delays nothing. When the command
+//! all of these connections. The command waits only for those it needs, so that a dead server delays nothing. When the command
 //! ends, the servers that it started have ended too.
 //!
 //! Used by all commands that need servers (`list`, `tools`, `call`, `read`, `prompt`, `doctor` and others) and by `ui`.

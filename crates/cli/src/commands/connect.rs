@@ -59,7 +59,7 @@ pub(crate) async fn run(
         .map_err(|error| Failure::new("cannot attach to the hub", error))
 }
 
-/// Tells a person who started this by hand what it is for. A client has pipes in place of a terminal.
+/// Explains `connect` to a person who started it by hand. A client has pipes in place of a terminal.
 fn explain_on_terminal(printer: &Printer) {
     if prompt::is_possible(printer) {
         printer.done(

@@ -29,7 +29,7 @@ enum ImportConsent {
     Missing,
 }
 
-/// What was read and planned.
+/// The plan of an import, with the files it was made from.
 struct ImportProposal<'a> {
     import: &'a Import,
     plan: ImportPlan,

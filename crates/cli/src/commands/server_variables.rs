@@ -11,7 +11,7 @@ use switchboard_wire::sanitize;
 use crate::printer::{BOLD, DIM, Printer};
 use crate::surroundings::Caller;
 
-/// What the process of one server gets from a client that is started here.
+/// The variables that the process of one server gets from a client that is started here.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum ServerVariables {
@@ -76,7 +76,7 @@ impl VariableOutput {
         let name = variable.name.to_string_lossy().into_owned();
         let value = variable.value.to_string_lossy();
         let (source, source_text) = match variable.source {
-            // Settings replace what the caller has.
+            // Settings replace the caller's variables.
             VariableSource::Baseline | VariableSource::BaselineWithoutCredentials
                 if desired.settings.env.contains_key(&name) =>
             {

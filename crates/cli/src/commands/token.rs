@@ -56,7 +56,7 @@ fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result
     Ok(())
 }
 
-/// Whose sign-ins the client of a token uses.
+/// The principal whose sign-ins the client of a token uses.
 fn acts_as(token: &ClientToken) -> String {
     if token.is_mine {
         return "Its client acts as you, with your sign-ins and headers.".to_owned();

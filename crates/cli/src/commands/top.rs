@@ -1,6 +1,6 @@
 //! `switchboard top`: calls, latencies, errors and tokens of the last hour by server and tool, live or once.
 //!
-//! Used by `commands::run`. `ui::top` has the live screen; here is what a pipe and a program get. It does not start a
+//! Used by `commands::run`. `ui::top` has the live screen; this module writes for pipes and programs. It does not start a
 //! hub: a hub that has just started has nothing to show.
 
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The rows by level; each has the name of what it counts.
+/// The rows by level; each has a name: a server, a tool or a client.
 fn to_json(rows: &[TopRow]) -> Value {
     let of_level = |level: RowLevel| -> Vec<Value> {
         let rows = rows.iter().filter(|row| row.level == level);

@@ -16,7 +16,7 @@ use url_credentials::{strip_proxy_credentials, strip_url_credentials};
 /// A group of baseline variables.
 #[derive(Debug, Clone, Copy)]
 pub struct BaselineGroup {
-    /// What the variables are for.
+    /// The purpose of the variables.
     pub purpose: &'static str,
     /// Their names; a final `*` stands for any ending.
     pub names: &'static [&'static str],

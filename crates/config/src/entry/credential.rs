@@ -26,7 +26,7 @@ pub enum EntryCredential {
     None,
     /// A sign-in, if the server wants one. Every principal can have its own.
     SignIn,
-    /// Something in the entry, which belongs to the person who wrote it: the name of the first such thing.
+    /// A credential in the entry, which belongs to its author: the name of the first one.
     InEntry(String),
 }
 
@@ -53,7 +53,7 @@ impl EntryCredential {
     }
 }
 
-/// The variables of a process: any of them may be a key, whatever its name.
+/// The variables of a process: a variable of any name may be a key.
 fn in_stdio(stdio: &Stdio) -> Option<String> {
     if let Some(name) = stdio.env.keys().next() {
         return Some(format!("`env.{name}`"));
@@ -92,7 +92,7 @@ fn in_remote(remote: &Remote) -> Option<String> {
     segments.any(is_key_like).then(|| "the path of `url`".to_owned())
 }
 
-/// Whether a segment of a path looks like a key: some servers give everybody an address of their own.
+/// Whether a segment of a path looks like a key: some servers give each user an own address.
 fn is_key_like(segment: &str) -> bool {
     segment.len() >= MIN_KEY_LENGTH && segment.bytes().any(|byte| byte.is_ascii_digit())
 }

@@ -1,6 +1,6 @@
 //! The reader for Claude Code: `mcpServers` in `~/.claude.json`, also per project, and `.mcp.json`.
 //!
-//! Used by `import`, also for Claude Desktop, whose file has the same form.
+//! Used by `import`, also for Claude Desktop, which has files of this form.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::source::ConfigNode;
 /// The list of servers that a project of Claude Code does without.
 const DISABLED_SERVERS: &str = "disabledMcpServers";
 
-/// Members that mean the same here.
+/// Members with an equal meaning in our entries.
 const SAME_MEMBERS: [&str; 13] = [
     "type",
     "command",

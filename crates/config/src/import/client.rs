@@ -24,12 +24,12 @@ pub enum ClientApp {
     Goose,
 }
 
-/// Whose files of a client are meant.
+/// The owner of a client's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientFileOwner {
     /// The user's own.
     User,
-    /// Those in the project, whose authors may be others.
+    /// The project's files, which other people may have written.
     Project,
 }
 

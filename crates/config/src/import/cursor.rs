@@ -7,7 +7,7 @@ use super::reference_syntax::ReferenceSyntax;
 use super::{ClientApp, ClientServers};
 use crate::source::ConfigNode;
 
-/// The members of `auth`, and what they are called here.
+/// The members of `auth`, with our names for them.
 const AUTH_MEMBERS: [(&str, &str); 3] =
     [("CLIENT_ID", "clientId"), ("CLIENT_SECRET", "clientSecret"), ("scopes", "scopes")];
 

@@ -114,7 +114,7 @@ impl<'a> EntryBuilder<'a> {
         self
     }
 
-    /// Adds what was converted from the nested object `theirs`.
+    /// Adds the members that were converted from the nested object `theirs`.
     pub(super) fn merge(&mut self, theirs: &str, inner: ConvertedEntry) {
         self.losses.extend(inner.losses.into_iter().map(|lost| lost.within(theirs)));
         for (member, value) in inner.entry.as_object().into_iter().flatten() {

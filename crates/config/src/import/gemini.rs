@@ -8,7 +8,7 @@ use super::reference_syntax::ReferenceSyntax;
 use super::{ClientApp, ClientServers, ImportCandidate};
 use crate::source::ConfigNode;
 
-/// The members of `oauth` that mean the same here.
+/// The members of `oauth` with an equal meaning in our entries.
 const OAUTH_MEMBERS: [(&str, &str); 3] =
     [("clientId", "clientId"), ("clientSecret", "clientSecret"), ("scopes", "scopes")];
 

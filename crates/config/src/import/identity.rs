@@ -1,4 +1,4 @@
-//! The identity of an entry for an import: equal only for entries that give a server the same things.
+//! The identity of an entry for an import: equal only for entries that give a server equal input.
 //!
 //! Used by `plan` and `existing`. It is stricter than `ServerSignature`, which finds the servers that a
 //! connector catalog repeats: one URL with two tokens is one server there, and two accounts here.
@@ -36,7 +36,7 @@ pub(crate) struct ComparedEntry {
     /// The folder in which its process starts, where it has one.
     folder: Option<PathBuf>,
     /// The secrets that the store has and cannot open now. A placeholder stands for each in the entry, so that two
-    /// entries that name the same secret are equal.
+    /// entries that name one secret are equal.
     unreadable: Vec<UnreadableSecret>,
 }
 
@@ -49,7 +49,7 @@ pub struct UnreadableSecret {
     pub why: String,
 }
 
-/// What the references of entries are expanded with.
+/// The variables and secrets for the references of entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IdentityContext<'a> {
     pub(crate) host: &'a HostContext,
@@ -188,7 +188,7 @@ impl ReferenceLookup for IdentityValues {
     }
 }
 
-/// Brings spellings that mean the same into one form.
+/// Brings equivalent spellings into one form.
 fn normalize(entry: &mut Entry) {
     match &mut entry.transport {
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {

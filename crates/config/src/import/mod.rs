@@ -1,7 +1,7 @@
 //! Readers of other clients' configuration files, which convert their servers into entries of ours.
 //!
 //! Used by `switchboard import`, and by `load::user` for the setting `inherit`. Every reader is a function
-//! from text to entries. None of them writes, and none touches the file it read.
+//! from text to entries. No reader writes, and no reader touches the file it read.
 
 mod client;
 mod entry_builder;
@@ -43,7 +43,7 @@ pub use plan::{
 pub struct ImportCandidate {
     /// The server's name in that file.
     pub name: String,
-    /// The client whose file it is.
+    /// The client that the file belongs to.
     pub client: ClientApp,
     /// The server as an entry of ours.
     pub entry: Value,
@@ -221,7 +221,7 @@ fn read_files(
 
 fn servers(client: ClientApp, node: &ConfigNode) -> ClientServers {
     match client {
-        // The file of Claude Desktop has the same form.
+        // The file of Claude Desktop has this form, too.
         ClientApp::ClaudeCode | ClientApp::ClaudeDesktop => claude_code::servers(client, node),
         ClientApp::Cursor => cursor::servers(client, node),
         ClientApp::VsCode => vscode::servers(client, node),

@@ -55,7 +55,7 @@ pub enum SkipReason {
     ThisProgram,
     /// The entry is not usable; the plan's problems say why.
     Unusable,
-    /// The server is the same as another one.
+    /// The server equals another one.
     Same(SameServer),
     /// The server may be the same as another one, whose secret cannot be opened now.
     Undecided(SameServer, UnreadableSecret),
@@ -85,7 +85,7 @@ pub struct ExistingServer {
     pub(crate) entry: Option<ComparedEntry>,
 }
 
-/// Where an import writes to, and what is there.
+/// The target of an import, with its present servers.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportTarget<'a> {
     /// The caller.

@@ -30,7 +30,7 @@ impl ReferenceSyntax {
         }
     }
 
-    /// Why the translated text would not mean here what it means to the client.
+    /// Why the translated text would mean something else in our entries than in the client's.
     pub(super) fn misread(self, text: &str) -> Option<String> {
         match self {
             Self::Literal => split_template(text).into_iter().find_map(|piece| {
@@ -69,7 +69,7 @@ fn editor(text: &str) -> String {
             Some(("env", name)) => format!("${{{name}}}"),
             Some(("input", id)) => format!("${{{}}}", input_variable(id)),
             None if body == "userHome" => "${HOME}".to_owned(),
-            // The older name of the same folder.
+            // The older name of that folder.
             None if body == "workspaceRoot" => format!("${{{PROJECT_ROOT_VARIABLE}}}"),
             None if body == "pathSeparator" || body == "/" => "/".to_owned(),
             _ => return None,

@@ -7,7 +7,7 @@ use super::reference_syntax::ReferenceSyntax;
 use super::{ClientApp, ClientServers};
 use crate::source::{ConfigNode, ConfigValue};
 
-/// The members of `oauth`, and what they are called here.
+/// The members of `oauth`, with our names for them.
 const OAUTH_MEMBERS: [(&str, &str); 2] =
     [("client_id", "clientId"), ("client_secret", "clientSecret")];
 

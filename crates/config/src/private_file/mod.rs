@@ -1,6 +1,6 @@
 //! Files and folders of one user's state: only their owner may read them, and a file is replaced whole or not at all.
 //!
-//! Used by every crate that keeps state, so that all state survives a crash in the same way: the new content is on
+//! Used by every crate that keeps state, so that all state survives a crash: the new content is on
 //! the disk before it takes the name of the old file, and the folder is synced after that. It does not check who may
 //! choose a path or whether a link at it is refused: the caller does. A link is replaced here, never followed.
 

@@ -155,7 +155,7 @@ pub struct PermissionRules {
     pub managed_mode: Option<Mode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
-    /// Where settings with rules or hooks cannot be understood. Some of them may refuse calls, so none is made.
+    /// Where settings with rules or hooks cannot be understood. An unreadable rule may refuse calls, so no call is made.
     pub unclear: Option<SourceLocation>,
 }
 
@@ -311,7 +311,7 @@ impl DesiredServer {
         }
     }
 
-    /// What the server of a ready entry is reached with.
+    /// The credential that the server of a ready entry is reached with.
     pub fn credential(&self) -> EntryCredential {
         let of = |entry| EntryCredential::of_entry(entry, &self.template);
         self.entry().map_or(EntryCredential::None, of)

@@ -217,7 +217,7 @@ impl<'a> ServerResolver<'a> {
         if let Some(by) = self.disabled_by(candidate, &entry, gate) {
             return ServerReadiness::Disabled(NotReadyReason::new("disabled", Some(by)));
         }
-        // A setting may enable a server that nobody has looked at, but gives it no secret.
+        // A setting may enable a server without approval, but gives it no secret.
         if let (ItemVerdict::Unknown { changes }, Some(item)) = (verdict, &item)
             && (!secret_names.is_empty() || !self.enabled_by_setting(candidate, gate))
         {

@@ -16,7 +16,7 @@ pub trait SecretStorage {
     /// The stored value of a name, if there is one.
     fn stored_value(&self, name: &str) -> Result<Option<SecretText>, Error>;
 
-    /// Stores values, replacing those of the same names: all of them, or none.
+    /// Stores all values or none, and replaces values of equal names.
     fn store_values(&self, values: &BTreeMap<String, SecretText>) -> Result<(), Error>;
 
     /// Removes a value, and returns whether there was one.

@@ -23,7 +23,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// The file that one setup at a time holds, in the state folder.
 const LOCK_FILE: &str = "setup.lock";
 
-/// What a setup did.
+/// The outcome of a setup.
 #[derive(Debug, Default)]
 pub struct SetupOutcome {
     /// The names of the imported servers.
@@ -38,7 +38,7 @@ pub struct SetupOutcome {
     pub failures: Vec<ClientFailure>,
 }
 
-/// A part of a setup that failed; nothing of it was changed.
+/// A part of a setup that failed and changed nothing.
 #[derive(Debug)]
 pub struct ClientFailure {
     /// The client.
@@ -154,7 +154,7 @@ fn without_unimported(planned: &PlannedFile, now: &SetupPlan) -> PlannedFile {
     planned
 }
 
-/// Changes a file, after recording what is needed to change it back.
+/// Changes a file, after its old text was recorded.
 fn change_file(planned: &PlannedFile, host: &HostContext) -> Result<(), Error> {
     if planned.is_empty() {
         return Ok(());

@@ -44,7 +44,7 @@ pub struct OurEntry {
 /// How the program of an entry compares with the program at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramMatch {
-    /// It is the same.
+    /// The entries are equal.
     Same,
     /// It is another one.
     Other,

@@ -21,7 +21,7 @@ use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
 use crate::workspace::ConfigWorkspace;
 
-/// What a setup is asked for.
+/// The options of a setup.
 #[derive(Debug, Clone)]
 pub struct SetupOptions {
     /// The clients; if empty, all that are on this machine and can be installed into.
@@ -34,7 +34,7 @@ pub struct SetupOptions {
     pub platform: Platform,
 }
 
-/// What a setup would do.
+/// The changes that a setup would make.
 #[derive(Debug)]
 pub struct SetupPlan {
     /// The clients, each with what becomes of it.
@@ -71,16 +71,16 @@ pub struct ClientPlan {
     pub files: Vec<PlannedFile>,
     /// Why its files do not change.
     pub obstacle: Option<SetupObstacle>,
-    /// What was wrong with single servers of its files.
+    /// Problems of single servers of its files.
     problems: Vec<ConfigProblem>,
 }
 
 /// Why the files of a client do not change.
 #[derive(Debug)]
 pub enum SetupObstacle {
-    /// A file of it cannot be read.
+    /// A file of the client cannot be read.
     Unreadable(ConfigProblem),
-    /// A file of it cannot be edited.
+    /// A file of the client cannot be edited.
     Uneditable(Error),
     /// Another program has the name of our entry.
     NameTaken {
@@ -295,7 +295,7 @@ impl ClientPlan {
     }
 }
 
-/// The first element that is not the same in both sequences.
+/// The first element that differs between the sequences.
 fn first_difference<T: PartialEq>(
     one: impl Iterator<Item = T>,
     mut other: impl Iterator<Item = T>,
@@ -308,7 +308,7 @@ fn first_difference<T: PartialEq>(
     other.next()
 }
 
-/// The entries of our settings. Settings that cannot be read have none here; `import` says what is wrong with them.
+/// The entries of our settings. Settings that cannot be read have none here; `import` reports their problems.
 fn read_entries(settings: &Path) -> Map<String, Value> {
     let text = std::fs::read_to_string(settings).unwrap_or_default();
     match edit::get_member(&text, &["mcpServers"]) {

@@ -1,6 +1,6 @@
 //! Going back: from the record of setups to the files as they were.
 //!
-//! Used by `switchboard setup --undo`. A file that nobody has changed since becomes what it was, byte for byte.
+//! Used by `switchboard setup --undo`. A file without a later change gets its old text back, byte for byte.
 //! In any other file our members are removed and the client's members are put back, unless a person has changed
 //! or replaced them. It does not ask (`cli`).
 
@@ -47,7 +47,7 @@ pub struct FileUndo {
 pub enum UndoMethod {
     /// The file is as it was already.
     Nothing,
-    /// The file becomes what it was, byte for byte.
+    /// The file gets its old text back, byte for byte.
     Restore,
     /// The file did not exist before, and is removed.
     RemoveFile,
@@ -71,7 +71,7 @@ pub enum KeptReason {
 pub struct UndoOutcome {
     /// The files that went back.
     pub done: Vec<PathBuf>,
-    /// The files that could not be changed; the record still has what they need.
+    /// The files that could not be changed; the record still has their texts.
     pub failures: Vec<(PathBuf, Error)>,
     /// What became of the secrets; those with an error stay in the record.
     pub secrets: Vec<SecretUndo>,

@@ -10,7 +10,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::{ConfigMember, ConfigNode, ConfigValue, LineIndex, SourceOrigin};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 
-/// The accepted syntax: other clients read these files too, and most of them accept no single quotes or bare
+/// The accepted syntax: other clients read these files too, and most clients accept no single quotes or bare
 /// words.
 pub(crate) const PARSE_OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,

@@ -1,6 +1,6 @@
 //! The parser of YAML, as far as configuration needs it: one document, no aliases.
 //!
-//! Used by `import` and `agent`. Aliases are refused, because a few lines of them can expand to gigabytes and
+//! Used by `import` and `agent`. Aliases are refused, because a few lines with aliases can expand to gigabytes and
 //! these files come from strangers.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};

@@ -46,7 +46,7 @@ pub struct Tool {
     pub annotations: ToolAnnotations,
     /// The server's wishes on how to treat the tool.
     pub meta: ToolMeta,
-    /// What the tool says about MCP Apps.
+    /// The tool's description for MCP Apps.
     pub ui: ToolUi,
     /// The item as sent, with sanitized texts, and without members for which clients of the newest version refuse a
     /// whole list.

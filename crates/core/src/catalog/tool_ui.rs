@@ -14,7 +14,7 @@ const UI_SCHEME: &str = "ui://";
 /// The MIME type of UI resources.
 pub const UI_MIME_TYPE: &str = "text/html;profile=mcp-app";
 
-/// What a tool says about MCP Apps.
+/// A tool's description for MCP Apps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolUi {
     /// The UI resource that shows the tool's results, as the server names it.

@@ -75,7 +75,7 @@ struct CatalogFile {
     catalog: Raw,
 }
 
-/// The part of the file that says whose catalog it is.
+/// The part of the file that names the server of the catalog.
 #[derive(Deserialize)]
 struct OriginText {
     origin: Option<CatalogOrigin>,

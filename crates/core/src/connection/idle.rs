@@ -140,7 +140,7 @@ impl ConnectionTask {
         let sign_in = self.unless_stopped(credentials.sign_in_revision()).await.ok()?;
         let id = self.unless_stopped(credentials.sign_in_id()).await.ok()?;
         if !record.is_of_sign_in(id.as_deref()) {
-            // Somebody else's lists must not be shown.
+            // The lists of another principal must not be shown.
             self.core.delete_catalog();
             self.forget_session();
             self.publish_pending();

@@ -47,7 +47,7 @@ struct PendingProbe {
 pub(super) enum ProbeEvent {
     /// It is time to decide whether to send a probe.
     Due,
-    /// What came of the question, and how long that took.
+    /// The outcome of a ping, and its latency.
     Answered(Result<(), wire::Error>, Duration),
     /// The probe that was sent at this time has timed out.
     Late(Instant),

@@ -2,7 +2,7 @@
 //!
 //! Used by `dispatch`. It determines the server by a tool, prompt or resource in the parameters, by the only server
 //! that declares the extension, or by the only server there is. Servers that rules hide do not count. Permission judges them as the tool `method:<name>` of
-//! their server (`method_consent`). It does not know what a method means.
+//! their server (`method_consent`). It does not know the meaning of a method.
 
 use std::sync::Arc;
 

@@ -86,7 +86,7 @@ impl Stage {
         let said = Box::pin(hooks.pre_tool_use(&tool_use)).await;
         self.note(placed, &said.notes);
         match said.updated_input {
-            // Parameters of an unknown method are not changed: what they mean is not known.
+            // Parameters of an unknown method are not changed, because their meaning is unknown.
             Some(_) => HookVerdict::Deny {
                 reason: "a hook changes its parameters, which is possible for tools only"
                     .to_owned(),

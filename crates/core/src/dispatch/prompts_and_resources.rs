@@ -98,7 +98,7 @@ pub(super) async fn watch_resource(
 ) -> Result<CallFinish, CallError> {
     let uri = text(&request.params(), "uri")?;
     let subscribed = match (watch, &request.server) {
-        // Whose resource it is may have become another one since.
+        // The owner of the resource may have changed since.
         (ResourceWatch::Off, None) => stage.engine.subscribed_server(&stage.caller, &uri),
         _ => None,
     };

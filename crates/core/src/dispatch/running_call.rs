@@ -25,7 +25,7 @@ pub enum CallEvent {
     /// A question; the call waits for its answer.
     Question(PendingQuestion),
     /// The call is to be made again, with answers. The last event. Only with
-    /// [`super::Request::returning_questions`].
+    /// [`super::Request::hand_out_questions`].
     Handed(Box<InputRequired>),
     /// The server made a task of the call, which the caller follows. The last event. Only with
     /// [`super::Request::with_tasks`].

@@ -44,7 +44,7 @@ pub(super) struct RuleCondition {
     when: Option<ArgumentCondition>,
 }
 
-/// What a rule that permits or restricts makes of a condition.
+/// How a rule that permits or restricts reads a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleForce {
     /// The rule is under `allow`.
@@ -201,7 +201,7 @@ fn list_index(name: &str) -> Option<usize> {
 }
 
 /// The name of a member that occurs twice in its object, at any depth, or cannot be decoded; escapes are no difference.
-/// Of such an object two readers can see different values.
+/// Two readers can see different values of an object with a repeated key.
 pub(super) fn repeated_member(json: &str) -> Option<String> {
     let mut names = HashSet::new();
     for member in JsonMembers::of(json) {

@@ -48,7 +48,7 @@ pub enum DecisionReason {
         /// The classifier's reason, safe to show.
         reason: String,
     },
-    /// Settings with rules or hooks cannot be understood, and some of them may refuse the call.
+    /// Settings with rules or hooks cannot be understood, and an unreadable rule may refuse the call.
     UnclearSettings {
         /// The file, line and column of the mistake.
         at: SourceLocation,

@@ -172,7 +172,7 @@ impl<'r> ResultContent<'r> {
         };
         // The members were read before and none occurred twice, so the edit does not fail.
         if let Ok(result) = kept.result.with_edits(edits) {
-            // The splice made room for the old text; what is left may be a thousandth of it.
+            // The splice made room for the old text; the remaining text may be a thousandth of that size.
             kept.result = result.to_detached();
         }
         kept

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-/// What the authority of an address ends with.
+/// The suffix of the authority of an address.
 pub(super) const AUTHORITY_SUFFIX: &str = ".switchboard";
 
 /// The label of a name: small letters, digits, `-`, `_` and `.` as they are, every other byte as `~xx`.

@@ -1,7 +1,7 @@
-//! Extensions between a client and the servers of its view: what the servers declare, and the client's notifications.
+//! Extensions between a client and the servers of its view: the servers' declarations, and the client's notifications.
 //!
 //! Used by `view`. The client sees the union of the capabilities that its servers declare and the gateway does not know.
-//! What the client declares reaches servers through its session (`core::connection::CapabilityClass`), and its unknown
+//! The client's declaration reaches servers through its session (`core::connection::CapabilityClass`), and its unknown
 //! requests through `call`. It does not know what an extension means, but for the settings that it may merge.
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl BridgeView {
         let Ok(caller) = self.attach(session) else {
             return self.description(self.snapshot().as_deref());
         };
-        // A modern client asks again seldom, and need not declare what it would use.
+        // A modern client asks again seldom, and need not declare the extensions that it would use.
         let is_modern = version.era() == Era::Modern;
         if is_modern || !OpaqueCapabilities::of_client(capabilities).declared.is_empty() {
             self.await_session_servers(&caller).await;

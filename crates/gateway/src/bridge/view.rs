@@ -334,7 +334,7 @@ impl BridgeView {
         answer.or_else(GatewayToolError::reply).map(HandlerReply::Complete)
     }
 
-    /// The view's description: what the bridge offers, and the extensions of the servers in `snapshot`.
+    /// The view's description: the bridge's capabilities, and the extensions of the servers in `snapshot`.
     pub(super) fn description(&self, snapshot: Option<&WorkspaceSnapshot>) -> ServerDescription {
         let mut capabilities = json!({
             "tools": { "listChanged": true },

@@ -1,6 +1,6 @@
 //! Options of the faces: access, limits and timeouts, with their defaults.
 //!
-//! Used by `switchboard serve`, `cli::access` and the hub to start faces. It reads no configuration.
+//! Used by `switchboard serve`, `hub::access` and the hub to start faces. It reads no configuration.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -113,7 +113,7 @@ fn routes(readiness: Readiness) -> Router {
         .fallback(async move || last_of_connection(readiness.refusal().into_response()))
 }
 
-/// Ends the connection with the response: the next request may find what it looks for.
+/// Ends the connection with the response: the next request may find a route.
 fn last_of_connection(mut response: Response) -> Response {
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response

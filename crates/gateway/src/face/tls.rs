@@ -1,6 +1,6 @@
 //! The TLS certificate of the faces.
 //!
-//! Used by `face::serve` and checked by `cli::access` at start. The TLS of clients is in
+//! Used by `face::serve` and checked by `hub::access` at start. The TLS of clients is in
 //! `wire::http::tls`.
 
 use std::{fmt, sync::Arc};

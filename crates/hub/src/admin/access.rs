@@ -131,7 +131,7 @@ fn cookie_header(name: &str, cookie: &str) -> Option<HeaderValue> {
 /// Who sends a request.
 enum AccessVerdict {
     Known,
-    /// A page whose pass is good, and whose half of it is due to be set anew.
+    /// A page with a good pass, and the header that renews its cookie.
     Renewed(HeaderValue),
     Unknown,
 }

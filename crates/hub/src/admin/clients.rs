@@ -2,7 +2,7 @@
 //! their files, and their servers copied here.
 //!
 //! Reading and editing clients' files is in `config::{setup, install, import}`; the commands `clients`, `install`,
-//! `uninstall` and `import` do the same. Used by `routes`. It does not show which clients are connected (`routes::status`
+//! `uninstall` and `import` make these edits, too. Used by `routes`. It does not show which clients are connected (`routes::status`
 //! does), and moves no secrets.
 
 use std::path::{Path as FilePath, PathBuf};

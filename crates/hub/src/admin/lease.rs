@@ -49,7 +49,7 @@ struct LeasedCallers {
     others: HashMap<CallerKind, Caller>,
 }
 
-/// Whose calls the sessions beside a person's own make.
+/// The origin of the calls of sessions beside a person's own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum CallerKind {
     /// The person at the console, which shows apps.

@@ -115,7 +115,7 @@ fn check_pass_at(
     }
 }
 
-/// What a cookie is sealed for.
+/// The purpose that a cookie is sealed for.
 const BINDING: HandleBinding<'static> = HandleBinding {
     kind: HandleKind::ConsolePass,
     place: "",

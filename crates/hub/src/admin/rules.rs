@@ -132,7 +132,7 @@ pub(super) async fn explain(
     Ok(json(StatusCode::OK, &explained))
 }
 
-/// What a listed tool says of itself.
+/// The annotations of a listed tool.
 fn annotations(admin: &AdminApi, workspace: &str, tool: &str) -> Option<ToolAnnotations> {
     let snapshot = admin.0.engine.snapshot(&WorkspaceId::from(workspace))?;
     let is_meant = |server: &str, own: &str| {

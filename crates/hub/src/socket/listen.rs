@@ -62,7 +62,7 @@ pub(crate) fn try_lock(path: &Path) -> Result<Option<FileLock>, SocketError> {
 pub async fn wait_for_ending_hub(place: &HubPaths, patience: Duration) {
     let deadline = Instant::now() + patience;
     while Instant::now() < deadline {
-        // What is wrong with the lock is told by whoever takes it.
+        // `HubListener::bind` reports an error of the lock.
         let is_free = try_lock(&place.lock_path()).map_or(true, |lock| lock.is_some());
         if is_free || is_answered(&place.socket_path()).await {
             return;

@@ -84,7 +84,7 @@ impl HubLifetime {
         Self::WhileUsed { idle: Duration::from_secs(600), handover: Duration::from_secs(1) }
     }
 
-    /// The same, with the idle time of the user's settings.
+    /// These options with the idle time of the user's settings.
     pub fn from_limits(limits: &Limits) -> Self {
         match (Self::while_used(), limits.hub_idle_ms) {
             (Self::WhileUsed { handover, .. }, Some(millis)) => {

@@ -1,7 +1,7 @@
 //! The threads of a worker that run calls: started when a call finds no idle thread, up to a limit.
 //!
 //! Used by `worker::serving`. The thread that loaded the plugin is the pool's first thread, and the only one
-//! for a plugin that is not thread-safe. The pool does not know what a job does.
+//! for a plugin that is not thread-safe. The pool does not know its jobs.
 
 use std::{collections::VecDeque, sync::Arc};
 

@@ -137,7 +137,7 @@ impl GuardProcess {
         self.take_end_signal();
     }
 
-    /// Reads the pending signals. Returns whether one of them asks the guard to end.
+    /// Reads the pending signals. Returns whether a signal asks the guard to end.
     fn take_end_signal(&mut self) -> bool {
         let mut told = false;
         while let Ok(Some(signal)) = self.signals.read_signal() {

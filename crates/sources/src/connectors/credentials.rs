@@ -1,7 +1,7 @@
 //! The credentials for servers of the connector catalog: its bearer token, and a session id of this client.
 //! Neither is sent to an origin that the settings do not name, whatever the catalog says.
 //!
-//! Used by `cli::command_engine::credentials`. It does not sign in to servers (`switchboard_auth`).
+//! Used by `hub::credentials`. It does not sign in to servers (`switchboard_auth`).
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;

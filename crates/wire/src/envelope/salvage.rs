@@ -1,7 +1,7 @@
 //! The salvager: finds the id in a message that is too large, too deep or not UTF-8 to be parsed.
 //!
 //! Used by `link::lines`, `http::sse` and `parse`. The call with that id must fail now, not at its
-//! deadline. The salvager is fed the bytes as they are discarded, keeps only a few of them, and
+//! deadline. The salvager is fed the bytes as they are discarded, keeps only a few bytes, and
 //! finds the `id` member of the outermost object at any position. It does not check the JSON.
 
 use super::{Id, MalformedKind, MalformedMessage, MalformedShape};

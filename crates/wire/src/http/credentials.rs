@@ -46,7 +46,7 @@ pub trait CredentialProvider: Send + Sync + 'static {
     }
 
     /// The id of the sign-in that requests use now: equal in every process, kept by renewals; no secret. `None` where
-    /// nobody is signed in, and by default.
+    /// no sign-in is stored, and by default.
     fn sign_in_id(&self) -> BoxFuture<'_, Option<String>> {
         Box::pin(std::future::ready(None))
     }

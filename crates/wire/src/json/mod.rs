@@ -7,7 +7,7 @@
 //! There are two ways to a member:
 //!
 //! - by its name, through [`Raw`]: [`Raw::get`] and [`Raw::get_path`] give a value to keep, [`Raw::peek_path`] its text to
-//!   compare. Use these unless there is a reason not to: of a large result they know the members without a walk.
+//!   compare. Use these unless there is a reason not to: of a large value they can tell without a walk that it lacks a key.
 //! - on a walk over all members, [`JsonMembers`]: where several are wanted of one object
 //!   ([`JsonMembers::find_each`]), or every one. [`Raw::entries`] walks in this way and gives values to keep.
 //!

@@ -150,7 +150,7 @@ impl LinkReader {
     /// After a number of messages or bytes it lets other tasks run first, however much the peer has sent.
     pub async fn next(&mut self) -> Result<Option<LinkFrame>, Error> {
         self.turn.wait().await;
-        // The queue of a pair takes part in the budget by itself. The other kinds return what lies in a buffer without
+        // The queue of a pair takes part in the budget already. The other kinds return what lies in a buffer without
         // any I/O that tokio could count.
         if !matches!(self.kind, ReaderKind::Pair(_)) {
             consume_budget().await;

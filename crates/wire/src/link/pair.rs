@@ -29,7 +29,7 @@ pub fn link_pair() -> (LinkEnd, LinkEnd) {
     ((left, from_right), (right, from_left))
 }
 
-/// Creates one direction of a pair: what is sent with the writer comes out of the reader.
+/// Creates one direction of a pair: the reader receives the writer's messages.
 pub fn one_way() -> LinkEnd {
     let bytes = |text: &ByteString| text.len();
     let (sender, receiver) =

@@ -19,7 +19,7 @@ pub trait ServerHandler: Send + Sync + 'static {
     /// The server's description for a client.
     fn describe(&self) -> ServerDescription;
 
-    /// The server's description for this client. A handler may wait for what it depends on, for a bounded time.
+    /// The server's description for this client. A handler may wait for servers that it depends on, for a bounded time.
     fn describe_to<'a>(&'a self, client: &'a ClientFacts) -> BoxFuture<'a, ServerDescription> {
         let _ = client;
         Box::pin(std::future::ready(self.describe()))

@@ -97,7 +97,7 @@ async fn examine(hub: &CommandEngine, caller: &Caller, printer: &Printer) -> Res
         extensions::print(&snapshot.extensions, printer);
         printer.notices(&notices);
     }
-    // What is wrong comes last.
+    // Problems come last.
     printer.print_held();
     if failing + wrong == 0 {
         printer.done(format_args!("\n{GREEN}✔{GREEN:#} Nothing is wrong."));

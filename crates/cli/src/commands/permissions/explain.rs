@@ -85,7 +85,7 @@ fn unknown(error: &UnknownTool) -> Failure {
     Failure::plain(FailureKind::Failed, error.to_string()).with_hint(hint)
 }
 
-/// What is wrong with rules, and may be why the outcome is not the expected one.
+/// Problems of rules, which may explain an unexpected outcome.
 fn rule_problems(desired: &Desired) -> impl Iterator<Item = &ConfigProblem> {
     use switchboard_config::ConfigProblemKind::{BadRule, NotHonoured};
     desired.problems.iter().filter(|it| matches!(it.kind, BadRule | NotHonoured))

@@ -29,7 +29,7 @@ use crate::surroundings::Caller;
 /// The name of our entry in clients' files.
 const ENTRY_NAME: &str = "switchboard";
 
-/// What was read and planned.
+/// The plan of a setup, with the files it was made from.
 struct SetupProposal {
     plan: SetupPlan,
     secrets: SecretMoves,

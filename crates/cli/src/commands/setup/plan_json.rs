@@ -1,4 +1,4 @@
-//! The plan of a setup and what came of it, as JSON.
+//! The plan of a setup and its outcome, as JSON.
 //!
 //! Used by `setup`. Secrets in entries are redacted.
 

@@ -35,9 +35,9 @@ pub struct ExtensionReport {
 pub struct ServerExtensions {
     /// The server's name.
     pub server: String,
-    /// What the server declares, for people: `extensions.<id>`.
+    /// The server's declaration, for people: `extensions.<id>`.
     pub declared: Vec<String>,
-    /// What it declares and clients do not get.
+    /// The declared capabilities that clients do not get.
     pub lost: Vec<LostCapability>,
 }
 
@@ -48,11 +48,11 @@ pub struct ClientExtensions {
     pub client: String,
     /// How the client is reached, for people.
     pub transport: String,
-    /// What the client declares.
+    /// The client's declaration.
     pub declared: Vec<String>,
     /// What both the client and a server declare, by server.
     pub negotiated: BTreeMap<String, Vec<String>>,
-    /// What the client declares and servers do not get, with the reason.
+    /// The declared capabilities that servers do not get, with the reason.
     pub lost: Vec<LostCapability>,
 }
 
@@ -70,7 +70,7 @@ pub(in crate::engine) struct SessionExtensions {
 // === impl SessionExtensions ===
 
 impl SessionExtensions {
-    /// Adds what a client of the session declares.
+    /// Adds the declaration of a client of the session.
     pub(in crate::engine) fn add(&mut self, reading: &CapabilityReading) {
         let is_empty = reading.declared.is_empty() && reading.lost.is_empty();
         if !is_empty && self.readings.len() < MAX_READINGS && !self.readings.contains(reading) {
@@ -78,7 +78,7 @@ impl SessionExtensions {
         }
     }
 
-    /// Notes that a server does not get what the clients declare.
+    /// Notes the declared capabilities that a server does not get.
     pub(in crate::engine) fn withhold(&mut self, server: &str, reason: &str) {
         self.withheld.insert(server.to_owned(), reason.to_owned());
     }

@@ -53,7 +53,7 @@ impl WrittenCatalogs {
 // === impl Inner ===
 
 impl Inner {
-    /// Saves the lists of a connection, once all of them were read. Writes a file: not for the runtime's threads.
+    /// Saves the lists of a connection, once every list was read. Writes a file: not for the runtime's threads.
     pub(in crate::engine) fn save_catalog(&self, connection: &Connection) {
         if !connection.spec().keeps_catalog() {
             return;
@@ -134,7 +134,7 @@ impl Inner {
     }
 }
 
-/// Whether a server that is not started now is the same when it is started again.
+/// Whether a server that is not started now keeps its lists when it is started again.
 fn may_come_back(desired: &Desired, server: &str) -> bool {
     let is_paused = |server: &DesiredServer| {
         matches!(server.state, ServerReadiness::Disabled(_) | ServerReadiness::Invalid(_))

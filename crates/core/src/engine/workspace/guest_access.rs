@@ -16,7 +16,7 @@ use crate::engine::CredentialSource;
 /// What other principals than the local one reach a server with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::engine) enum GuestAccess {
-    /// What the local principal reaches it with: nothing that belongs to a person, or something that the entry lends.
+    /// The credential of the local principal: nothing that belongs to a person, or something that the entry lends.
     Same,
     /// A sign-in of their own.
     OwnSignIn,

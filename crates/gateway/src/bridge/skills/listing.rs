@@ -1,6 +1,6 @@
-//! `skills/list` of a view of several servers: the skills of all of them, page by page.
+//! `skills/list` of a view of several servers: all their skills, page by page.
 //!
-//! Used by `view`. A page of the view is one page of each server that has more, read at the same time. The cursor
+//! Used by `view`. A page of the view is one page of each server that has more, read concurrently. The cursor
 //! holds the servers with further pages and their own cursors, so nothing is kept here. A server that fails or is
 //! slow costs its own skills, with a reason in `_meta`.
 
@@ -23,7 +23,7 @@ use crate::bridge::{call, refusal};
 
 /// The `_meta` key for servers whose skills are missing or incomplete.
 const UNLISTED_KEY: &str = "switchboard/unlisted";
-/// How many servers are asked at the same time.
+/// The number of servers that are asked concurrently.
 const MAX_CONCURRENT_PAGES: usize = 16;
 /// The longest cursor of a server that is handed on.
 const MAX_SERVER_CURSOR_BYTES: usize = 4096;
@@ -44,7 +44,7 @@ struct SkillPage {
     result: Option<Raw>,
     skills: Vec<Raw>,
     next: Option<String>,
-    /// What is missing, and why.
+    /// The missing servers, with the reason for each.
     problem: Option<String>,
 }
 

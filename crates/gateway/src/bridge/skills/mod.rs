@@ -119,7 +119,7 @@ impl BridgeView {
             }
             method::DIRECTORY_READ => items_with_addresses(&outcome.result, "resources", &server),
             method::RESOURCES_READ => items_with_addresses(&outcome.result, "contents", &server),
-            // What the result of an unknown method means is not known.
+            // The meaning of a result of an unknown method is unknown.
             _ => None,
         };
         let mut outcome = outcome;

@@ -1,6 +1,6 @@
 //! The check of `Host` and `Origin` headers, against DNS rebinding and foreign web pages.
 //!
-//! Used by `access_control`, and by `cli::access` for `--allow-host`. A web page can point its own name at this
+//! Used by `access_control`, and by `hub::access` for `--allow-host`. A web page can point its own name at this
 //! machine, and the browser then sends requests under that name; so other names than our own are refused. Pages are
 //! refused too, unless they come from the very host and port that they ask (our console), or `--allow-origin` names
 //! them: another port of this machine is another program, and may serve any page. It does not identify clients.

@@ -46,7 +46,7 @@ impl TokenInUse {
         Self { tokens: Arc::clone(tokens), token: token.into(), path: path.into(), principal }
     }
 
-    /// Whether the token still identifies its principal, with the same groups. While the verifier is unavailable, it counts as valid.
+    /// Whether the token still identifies its principal, with unchanged groups. While the verifier is unavailable, it counts as valid.
     pub(in crate::face) async fn is_good(&self) -> bool {
         match self.tokens.admit(&self.token, &self.path).await {
             Ok(principal) => principal == self.principal,

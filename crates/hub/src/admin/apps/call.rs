@@ -1,6 +1,6 @@
 //! Which servers have apps, and the calls that apps make through the console, limited to the app's own server.
 //!
-//! Used by `call`, for `POST /workspaces/{id}/call?app=…` and for what a console sees. A call of an app is not typed by a person, so rules that ask
+//! Used by `call`, for `POST /workspaces/{id}/call?app=…` and for the requests of a console. A call of an app is not typed by a person, so rules that ask
 //! apply to it. It does not place calls.
 
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub(in crate::admin) fn session(server: &str, id: String) -> Session {
         WorkspaceRequest { client, results: ResultLimit::Pipe, ..WorkspaceRequest::default() };
     let mut session = whose.to_session(id);
     session.consent = UserConsent::None;
-    // App and tool are of one server: without a rule the app may do no more than its server could by itself.
+    // App and tool are of one server: without a rule the app may do no more than its server could do.
     session.usual_mode = Mode::Client;
     session.capabilities = capabilities(&session.capabilities);
     session

@@ -70,7 +70,7 @@ const PERMISSIONS: [(&str, &str); 4] = [
 // === impl AppPolicy ===
 
 impl AppPolicy {
-    /// The policy for what a server declares; `null` declares nothing.
+    /// The policy for a server's declaration; `null` declares nothing.
     pub(super) fn from_declared(csp: &Value, permissions: &Value) -> Self {
         let mut policy = Self::default();
         for (name, declared) in policy.object("csp", csp) {
