@@ -5,12 +5,12 @@
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_config::{
-    Desired, DesiredServer, ProblemSeverity, RedactedChange, Scope, SecretVisibility,
-    ServerReadiness, ShadowedEntry, SourceLocation,
+    Desired, DesiredServer, ProblemSeverity, Scope, SecretVisibility, ShadowedEntry, SourceLocation,
 };
 
 use switchboard_wire::sanitize;
 
+use super::server_summary::ServerSummary;
 use super::server_variables::ServerVariables;
 use super::{own_problem, problems};
 use crate::args::Get;
@@ -33,19 +33,8 @@ struct GetOutput {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ServerOutput {
-    name: String,
-    scope: Scope,
-    at: SourceLocation,
-    transport: String,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<SourceLocation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<RedactedChange>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    #[serde(flatten)]
+    server: ServerSummary,
     working_dir: String,
     entry: Value,
     /// What its process gets, if it is ready and has one.
@@ -105,7 +94,7 @@ fn concerning(desired: &Desired, name: &str) -> Vec<Notice> {
         .filter(|problem| problem.server.as_deref().is_none_or(|server| server == name))
         .map(|problem| {
             let mut notice = Notice::from(problem);
-            // The server is shown; what is wrong with it is shown there.
+            // The server's own row shows its errors.
             notice.weaken();
             notice
         })
@@ -120,25 +109,8 @@ impl ServerOutput {
         secrets: SecretVisibility,
     ) -> Self {
         let entry = server.template_json(secrets);
-        let reason = server.state.reason();
         Self {
-            name: server.name.clone(),
-            scope: server.scope,
-            at: server.at.clone(),
-            transport: show::transport(&entry).to_owned(),
-            state: server.state.name(),
-            reason: reason.map(|reason| reason.why.clone()),
-            by: reason.and_then(|reason| reason.by.clone()),
-            changes: match &server.state {
-                ServerReadiness::AwaitingApproval { changes } => changes.clone(),
-                _ => None,
-            },
-            hint: match &server.state {
-                ServerReadiness::AwaitingApproval { .. } => Some(hint::approve(&server.name)),
-                _ => own_problem(server, desired)
-                    .and_then(|problem| problem.hint.as_ref())
-                    .map(ToString::to_string),
-            },
+            server: ServerSummary::new(server, &entry, desired),
             working_dir: server.working_dir.display().to_string(),
             entry,
             environment: ServerVariables::of(server, desired, caller, secrets),
@@ -166,20 +138,21 @@ impl GetOutput {
 
 impl ServerOutput {
     fn print(&self, printer: &Printer) {
-        let state = self.state.replace('-', " ");
-        let name = show::word(&self.name);
-        printer.line(format_args!("{BOLD}{name}{BOLD:#} ({} scope): {state}", self.scope));
-        printer.line(format_args!("  --> {}", printer.places.location(&self.at)));
-        if let Some(reason) = &self.reason {
-            let by = self.by.as_ref().filter(|by| **by != self.at);
+        let server = &self.server;
+        let state = server.state.replace('-', " ");
+        let name = show::word(&server.name);
+        printer.line(format_args!("{BOLD}{name}{BOLD:#} ({} scope): {state}", server.scope));
+        printer.line(format_args!("  --> {}", printer.places.location(&server.at)));
+        if let Some(reason) = &server.reason {
+            let by = server.by.as_ref().filter(|by| **by != server.at);
             let by = by.map(|by| format!("\n    --> {}", printer.places.location(by)));
             let reason = sanitize::sanitize_line(reason);
             printer.line(format_args!("  {reason}{}", by.unwrap_or_default()));
         }
-        for change in self.changes.iter().flatten() {
+        for change in server.changes.iter().flatten() {
             printer.line(format_args!("  {}", super::changed::line(change)));
         }
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = &server.hint {
             let hint = sanitize::sanitize_line(hint);
             printer.line(format_args!("  {CYAN}hint{CYAN:#}: {hint}"));
         }

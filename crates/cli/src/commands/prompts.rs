@@ -6,33 +6,22 @@ use serde_json::json;
 use switchboard_core::catalog::{ListedPrompt, PromptArgument};
 use switchboard_wire::sanitize;
 
-use super::tools::notices;
+use super::listing::{ServerListing, with_listing};
 use crate::args::OfServer;
-use crate::command_engine::{self, CommandEngine};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
-        show(of, hub, caller, printer).await
-    })
-    .await
+    with_listing(of, caller, printer, async |listing: ServerListing<'_>| print(&listing, printer))
+        .await
 }
 
-async fn show(
-    of: &OfServer,
-    hub: &CommandEngine,
-    caller: &Caller,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    let server = of.server.as_deref();
-    let snapshot = hub.settled_snapshot(server, printer).await?;
-    let prompts = snapshot.catalog.prompts().iter();
-    let prompts: Vec<_> =
-        prompts.filter(|prompt| server.is_none_or(|server| prompt.server() == server)).collect();
-    let notices = notices(server, hub, caller, &snapshot);
+fn print(listing: &ServerListing<'_>, printer: &Printer) -> Result<(), Failure> {
+    let prompts = listing.snapshot.catalog.prompts().iter();
+    let prompts: Vec<_> = prompts.filter(|prompt| listing.includes(prompt.server())).collect();
+    let notices = &listing.notices;
     if printer.is_json() {
         let prompts: Vec<_> = prompts
             .iter()
@@ -41,14 +30,14 @@ async fn show(
                 json!({ "name": name, "server": listed.server(), "item": item })
             })
             .collect();
-        printer.notices(&notices);
+        printer.notices(notices);
         return printer.json(&json!({ "prompts": prompts, "problems": notices }));
     }
     table(&prompts, printer);
     if prompts.is_empty() {
         printer.done("no prompts");
     }
-    printer.notices(&notices);
+    printer.notices(notices);
     Ok(())
 }
 

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 use switchboard_core::WorkspaceSnapshot;
 use switchboard_wire::sanitize;
 
-use super::tools::notices;
+use super::listing::{ServerListing, with_listing};
 use crate::args::OfServer;
-use crate::command_engine::{self, CommandEngine};
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
 use crate::show;
@@ -24,31 +23,22 @@ struct ResourceRow<'a> {
 }
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
-        show(of, hub, caller, printer).await
-    })
-    .await
+    with_listing(of, caller, printer, async |listing: ServerListing<'_>| print(&listing, printer))
+        .await
 }
 
-async fn show(
-    of: &OfServer,
-    hub: &CommandEngine,
-    caller: &Caller,
-    printer: &Printer,
-) -> Result<(), Failure> {
-    let server = of.server.as_deref();
-    let snapshot = hub.settled_snapshot(server, printer).await?;
-    let is_meant = |owner: &str| server.is_none_or(|server| server == owner);
-    let notices = notices(server, hub, caller, &snapshot);
+fn print(listing: &ServerListing<'_>, printer: &Printer) -> Result<(), Failure> {
+    let (snapshot, notices) = (&listing.snapshot, &listing.notices);
+    let is_meant = |owner: &str| listing.includes(owner);
     if printer.is_json() {
-        let (resources, templates) = raw_lists(&snapshot, is_meant);
-        printer.notices(&notices);
+        let (resources, templates) = raw_lists(snapshot, is_meant);
+        printer.notices(notices);
         return printer.json(&json!({
             "resources": resources, "resourceTemplates": templates, "problems": notices,
         }));
     }
-    let resources = resources(&snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
-    let templates = templates(&snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
+    let resources = resources(snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
+    let templates = templates(snapshot).filter(|row| is_meant(row.server)).collect::<Vec<_>>();
     table(&resources, printer);
     if !templates.is_empty() {
         printer.line(format_args!("\n{BOLD}templates{BOLD:#}"));
@@ -57,7 +47,7 @@ async fn show(
     if resources.is_empty() && templates.is_empty() {
         printer.done("no resources");
     }
-    printer.notices(&notices);
+    printer.notices(notices);
     Ok(())
 }
 

@@ -7,9 +7,8 @@ use switchboard_core::skills::ServerSkills;
 use switchboard_wire::client::skills::{Skill, SkillFiles};
 use switchboard_wire::sanitize;
 
-use super::tools::notices;
+use super::listing::{ServerListing, with_listing};
 use crate::args::OfServer;
-use crate::command_engine::{self, CommandEngine};
 use crate::notice::Notice;
 use crate::printer::{BOLD, Printer};
 use crate::report::Failure;
@@ -20,22 +19,18 @@ use crate::surroundings::Caller;
 const SHOWN_DIGEST_CHARACTERS: usize = "sha256:".len() + 12;
 
 pub(super) async fn run(of: &OfServer, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    command_engine::with_servers(caller, printer, async |hub: &CommandEngine| {
-        show(of, hub, caller, printer).await
+    with_listing(of, caller, printer, async |listing: ServerListing<'_>| {
+        let skills = listing.engine.skills(listing.server).await?;
+        print(&skills, listing.notices, printer)
     })
     .await
 }
 
-async fn show(
-    of: &OfServer,
-    hub: &CommandEngine,
-    caller: &Caller,
+fn print(
+    listed: &[ServerSkills],
+    mut notices: Vec<Notice>,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let server = of.server.as_deref();
-    let snapshot = hub.settled_snapshot(server, printer).await?;
-    let listed = hub.skills(server).await?;
-    let mut notices = notices(server, hub, caller, &snapshot);
     notices.extend(listed.iter().flat_map(problems));
     let skills = || {
         let of_server = |listed: &ServerSkills| {
@@ -70,7 +65,7 @@ fn to_json(server: &str, skill: &Skill) -> Value {
     })
 }
 
-/// What is wrong with a server's skills.
+/// The problems of a server's skills.
 fn problems(listed: &ServerSkills) -> Vec<Notice> {
     let server = &listed.server;
     let missing = listed.problem.iter().map(|problem| {

@@ -7,15 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_config::{
-    Desired, DesiredServer, RedactedChange, Scope, SecretVisibility, ServerReadiness,
-    SourceLocation,
-};
+use switchboard_config::{Desired, DesiredServer, SecretVisibility, ServerReadiness};
 use switchboard_core::engine::{ConnectionCount, ServerSnapshot};
 use switchboard_core::{EngineProblem, EngineProblemKind};
 use switchboard_wire::sanitize;
 
-use crate::commands::{changed, own_problem};
+use crate::commands::changed;
+use crate::commands::server_summary::ServerSummary;
 use crate::hint;
 use crate::printer::{BOLD, CYAN, DIM, GREEN, Printer, RED, YELLOW};
 use crate::report::Failure;
@@ -78,19 +76,8 @@ pub(crate) struct ConnectedInfo {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ServerRow {
-    name: String,
-    scope: Scope,
-    at: SourceLocation,
-    transport: String,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<SourceLocation>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<Vec<RedactedChange>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
+    #[serde(flatten)]
+    server: ServerSummary,
     #[serde(skip_serializing_if = "Option::is_none")]
     connection: Option<ConnectedInfo>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,27 +146,8 @@ impl TableWidths {
 impl ServerRow {
     pub(crate) fn new(server: &DesiredServer, desired: &Desired) -> Self {
         let entry = server.template_json(SecretVisibility::Masked);
-        let reason = server.state.reason();
-        let (changes, hint) = match &server.state {
-            ServerReadiness::AwaitingApproval { changes } => {
-                (changes.clone(), Some(hint::approve(&server.name)))
-            }
-            ServerReadiness::Invalid(_) => {
-                let problem = own_problem(server, desired);
-                (None, problem.and_then(|problem| problem.hint.as_ref()).map(ToString::to_string))
-            }
-            _ => (None, None),
-        };
         Self {
-            name: server.name.clone(),
-            scope: server.scope,
-            at: server.at.clone(),
-            transport: show::transport(&entry).to_owned(),
-            state: server.state.name(),
-            reason: reason.map(|reason| reason.why.clone()),
-            by: reason.and_then(|reason| reason.by.clone()),
-            changes,
-            hint,
+            server: ServerSummary::new(server, &entry, desired),
             connection: None,
             error: None,
             entry,
@@ -212,7 +180,7 @@ impl ServerRow {
     pub(crate) fn set_plugin_problems(&mut self, problems: &[EngineProblem]) {
         let is_own = |problem: &&EngineProblem| {
             problem.kind == EngineProblemKind::Plugin
-                && problem.server.as_deref() == Some(self.name.as_str())
+                && problem.server.as_deref() == Some(self.server.name.as_str())
         };
         let own = problems.iter().filter(is_own);
         self.problems = own.map(|problem| problem.message.clone()).collect();
@@ -221,25 +189,26 @@ impl ServerRow {
     pub(crate) fn set_status(&mut self, status: CheckStatus) {
         match status {
             CheckStatus::Connected(connection) => {
-                self.state = "connected";
+                self.server.state = "connected";
                 self.connection = Some(connection);
             }
             CheckStatus::Idle { connection, lists_read_at } => {
-                self.state = "idle";
+                self.server.state = "idle";
                 self.connection = Some(connection);
                 self.lists_read_at = Some(unix_millis(lists_read_at));
             }
             CheckStatus::Silent { connection, since } => {
-                self.state = "silent";
+                self.server.state = "silent";
                 self.connection = Some(connection);
                 self.silent_since = Some(unix_millis(since));
-                self.hint = Some(hint::silent(&self.name));
+                self.server.hint = Some(hint::silent(&self.server.name));
             }
             CheckStatus::Failed { failure, last_tried } => {
                 self.last_tried_at = last_tried.map(unix_millis);
-                self.state = if failure.needs_authentication() { "needs-auth" } else { "failed" };
+                self.server.state =
+                    if failure.needs_authentication() { "needs-auth" } else { "failed" };
                 self.error = Some(failure.to_json());
-                self.hint = failure.hint().map(ToOwned::to_owned);
+                self.server.hint = failure.hint().map(ToOwned::to_owned);
                 self.causes = failure.causes().to_vec();
             }
         }
@@ -256,24 +225,24 @@ impl ServerRow {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.state == "ready"
+        self.server.state == "ready"
     }
 
     /// Whether the server should run.
     pub(super) fn is_enabled(&self) -> bool {
         matches!(
-            self.state,
+            self.server.state,
             "ready" | "connected" | "idle" | "silent" | "needs-auth" | "failed" | "invalid"
         )
     }
 
     /// Whether the server should run and is not connected.
     pub(crate) fn is_failing(&self) -> bool {
-        matches!(self.state, "silent" | "needs-auth" | "failed" | "invalid")
+        matches!(self.server.state, "silent" | "needs-auth" | "failed" | "invalid")
     }
 
     fn words(&self) -> (Style, &'static str, &'static str) {
-        match self.state {
+        match self.server.state {
             "connected" if !self.problems.is_empty() => (YELLOW, "!", "connected"),
             "connected" => (GREEN, "✔", "connected"),
             "idle" => (GREEN, "✔", "idle"),
@@ -291,17 +260,17 @@ impl ServerRow {
 
     /// The state in words: `tracker: sign-in needed`.
     pub(crate) fn summary(&self) -> String {
-        format!("{}: {}", show::word(&self.name), self.words().2)
+        format!("{}: {}", show::word(&self.server.name), self.words().2)
     }
 
-    /// Prints name, state, scope, and the command or URL as far as it fits; below it what is wrong. With `--verbose`
+    /// Prints name, state, scope, and the command or URL as far as it fits; below it the problems. With `--verbose`
     /// the whole command and its file come first.
     pub(crate) fn print(&self, table: &TableWidths, printer: &Printer) {
         let (style, symbol, words) = self.words();
-        let name = show::word(&self.name);
+        let name = show::word(&self.server.name);
         printer.line(format_args!(
             "{style}{symbol}{style:#} {BOLD}{name:name_width$}{BOLD:#}  {words:state_width$}  {DIM}{:scope_width$}{DIM:#}  {}",
-            self.scope.to_string(),
+            self.server.scope.to_string(),
             show::distinctive_target(&self.entry, table.target(name.chars().count())),
             name_width = table.name,
             state_width = table.state,
@@ -311,7 +280,7 @@ impl ServerRow {
         for line in self.details(table, printer).iter().flat_map(wrap) {
             printer.line(format_args!("    {line}"));
         }
-        let Some(hint) = &self.hint else { return };
+        let Some(hint) = &self.server.hint else { return };
         let hint = format!("hint: {}", sanitize::sanitize_line(hint));
         for (number, line) in wrap(&hint).iter().enumerate() {
             match line.strip_prefix("hint") {
@@ -329,21 +298,21 @@ impl ServerRow {
             lines.push(show::target(&self.entry));
         }
         if printer.is_verbose() || table.has_places {
-            lines.push(format!("--> {}", printer.places.location(&self.at)));
+            lines.push(format!("--> {}", printer.places.location(&self.server.at)));
         }
         if let (Some(connection), true) = (&self.connection, printer.is_verbose()) {
             let parts = std::iter::once(connection.to_string()).chain(self.answer_time());
             lines.push(parts.collect::<Vec<_>>().join(", "));
         }
-        let reason = self.reason.as_ref();
+        let reason = self.server.reason.as_ref();
         lines.extend(
             reason
-                .filter(|reason| *reason != self.state)
+                .filter(|reason| *reason != self.server.state)
                 .map(|reason| sanitize::sanitize_line(reason).into_owned()),
         );
-        let by = self.by.as_ref().filter(|by| **by != self.at);
+        let by = self.server.by.as_ref().filter(|by| **by != self.server.at);
         lines.extend(by.map(|by| format!("--> {}", printer.places.location(by))));
-        lines.extend(self.changes.iter().flatten().map(changed::line));
+        lines.extend(self.server.changes.iter().flatten().map(changed::line));
         lines.extend(self.idle_line());
         lines.extend(self.trouble_line());
         lines.extend(self.problems.iter().map(|problem| show::shorten(problem, 400)));
@@ -379,7 +348,7 @@ impl ServerRow {
             return Some(format!("{subject} since {moment} ({ago})"));
         }
         let plural = self.affected_connections.is_some_and(|affected| affected > 1);
-        match self.state {
+        match self.server.state {
             "failed" => affected.map(|affected| format!("{affected} failed")),
             "needs-auth" => affected.map(|affected| {
                 format!("{affected} {} authentication", if plural { "need" } else { "needs" })
