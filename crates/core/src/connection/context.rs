@@ -3,7 +3,7 @@
 //! Made by `engine`; used by `connection::task` and `connection::target`. It does not hold the state of a single
 //! connection (`connection::state` does).
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use switchboard_config::StartPolicy;
@@ -72,13 +72,6 @@ impl ConnectionContext {
             former: FormerLists::default(),
             pools: Mutex::default(),
         }
-    }
-
-    /// Makes the context of a client that is its own guard program.
-    pub fn of_this_program(client: Implementation, timing: ConnectionTiming) -> io::Result<Self> {
-        let mut shared = Self::new(client, ProcessGuard::this_program()?, timing);
-        shared.program = Some(std::env::current_exe()?);
-        Ok(shared)
     }
 
     /// Returns the HTTP pool for these proxies. Loading certificates takes a moment, so the pool is made when first

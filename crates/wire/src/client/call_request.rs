@@ -121,13 +121,6 @@ impl CallRequest {
         self
     }
 
-    /// Names another client behind this call, in eras that name the client with each call.
-    #[must_use]
-    pub fn with_client_info(mut self, info: Raw) -> Self {
-        self.extras.client_info = Some(info);
-        self
-    }
-
     /// Asks a modern server for log messages of this call, from `level` up.
     #[must_use]
     pub fn with_log_level(mut self, level: impl Into<Cow<'static, str>>) -> Self {

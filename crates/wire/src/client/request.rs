@@ -31,8 +31,6 @@ pub(crate) struct RequestExtras {
     pub(crate) progress: bool,
     /// Modern: capabilities of the client behind this call, if not the session's.
     pub(crate) capabilities: Option<Raw>,
-    /// Modern: name and version of the client behind this call, if not the session's.
-    pub(crate) client_info: Option<Raw>,
     /// Modern: the least severe log level wanted.
     pub(crate) log_level: Option<Cow<'static, str>>,
     /// Modern: answers to an earlier `input_required`.
@@ -72,7 +70,7 @@ impl ClientSession {
             extras.log_level.is_none().then(|| self.settings().log_level.clone()).flatten();
         let wanted = RequestMetaParts {
             version: self.facts().map_or(Version::LATEST, |facts| facts.version),
-            info: extras.client_info.as_ref().unwrap_or_else(|| self.client_info_json()),
+            info: self.client_info_json(),
             capabilities: extras.capabilities.as_ref().unwrap_or(&self.options.capabilities),
             tasks,
             log_level: extras.log_level.as_deref().or(wished.as_deref()),

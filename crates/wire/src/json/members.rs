@@ -118,11 +118,6 @@ impl JsonMember<'_> {
     pub fn span(&self) -> Range<usize> {
         self.step.span()
     }
-
-    /// The span of the value within the object's text.
-    pub fn value_span(&self) -> Range<usize> {
-        self.step.value()
-    }
 }
 
 #[cfg(test)]

@@ -129,12 +129,6 @@ impl Engine {
         })
     }
 
-    /// Whether one of a principal's default connections has this number.
-    pub fn uses_connection_by_default(&self, principal: &PrincipalLease, number: u64) -> bool {
-        let applied = principal.view().applied();
-        applied.placed.iter().any(|placed| placed.connection.key().number() == number)
-    }
-
     /// Waits until no server of a workspace is expected any more, or `patience` has passed. Returns the snapshot
     /// for the local principal.
     pub async fn settled_snapshot(
