@@ -8,6 +8,7 @@ use std::path::Path;
 use super::{EntryCandidate, LoadedConfig, servers_only};
 use crate::host_context::{DynamicConfig, HostContext, ResolveOptions};
 use crate::import::{self, ClientApp, ClientServers, ImportCandidate};
+use crate::install::is_switchboard_entry;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::ServerEntries;
@@ -143,7 +144,10 @@ impl LoadedConfig {
         let is_here =
             |server: &ImportCandidate| server.project.as_ref().is_none_or(|at| *at == root);
         let here = read.servers.into_iter().filter(is_here);
-        self.candidates.extend(here.map(|server| EntryCandidate {
+        let (ours, here): (Vec<_>, Vec<_>) =
+            here.partition(|server| is_switchboard_entry(&server.entry));
+        self.problems.extend(ours.iter().map(own_entry_note));
+        self.candidates.extend(here.into_iter().map(|server| EntryCandidate {
             node: ConfigNode::from_json(&server.entry, &server.at),
             name: server.name,
             scope: Scope::Inherited,
@@ -153,6 +157,13 @@ impl LoadedConfig {
             variables: Vec::new(),
         }));
     }
+}
+
+/// The note about this program's own entry in another client's file, which would start it beneath itself.
+fn own_entry_note(server: &ImportCandidate) -> ConfigProblem {
+    let ImportCandidate { client, name, at, .. } = server;
+    let message = format!("`{name}` of {client} is not inherited: it is this program");
+    ConfigProblem::note(ConfigProblemKind::CannotInherit, message).at(at.clone())
 }
 
 /// The problem of a `--mcp-config` without `mcpServers`. One with only settings, such as `permissions`, is
