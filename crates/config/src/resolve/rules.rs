@@ -16,10 +16,6 @@ use crate::scope::Scope;
 use crate::settings::{ConditionalRule, ToolPattern, WrittenRule};
 use crate::source::Located;
 
-/// What the texts of rules about MCP tools begin with, those with mistakes included. Others, such as `Bash(ls)`, are
-/// about tools that are not called here.
-const TOOL_RULE_PREFIX: &str = "mcp";
-
 /// The rules of all layers, as they are collected.
 struct RuleCollector<'a> {
     gate: &'a mut ApprovalGate,
@@ -80,7 +76,7 @@ impl RuleCollector<'_> {
                 }
                 Err(error) => {
                     self.reject(written, error.to_string());
-                    if written.value.is_conditional() || rule.rule.starts_with(TOOL_RULE_PREFIX) {
+                    if written.value.is_conditional() || !names_built_in_tool(&rule.rule) {
                         self.rules.unclear.get_or_insert_with(|| written.at.clone());
                     }
                 }
@@ -158,4 +154,12 @@ impl RuleCollector<'_> {
             self.problems.push(problem.at(written.at.clone()));
         }
     }
+}
+
+/// Whether a rule is about a tool that another client has built in, such as `Bash(ls)` or `WebFetch`, which is not called
+/// here. Everything else, such as `github/delete` or `github`, was meant for a tool of a server.
+fn names_built_in_tool(rule: &str) -> bool {
+    let name = rule.split_once('(').map_or(rule, |(name, _)| name);
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric())
 }

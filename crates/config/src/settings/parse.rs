@@ -13,7 +13,7 @@ use super::{PluginSettings, WrittenRule};
 use crate::entry::{decode_callback_port, decode_questions, decode_scopes, decode_start};
 use crate::policy::{ServerRule, decode_server_rule};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
-use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
+use crate::source::{ConfigMember, ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation};
 use crate::url_security::is_encrypted_or_local;
 
 /// Decodes a settings file, which messages call `what`.
@@ -32,7 +32,9 @@ pub(crate) fn decode_settings(
         mcp_servers,
         permissions,
         hooks,
-        unclear_restrictions: fields.first_error_since(problems_before),
+        unclear_restrictions: fields
+            .first_error_since(problems_before)
+            .or_else(|| ambiguous_restrictions(node)),
         env: fields.text_map("env"),
         enabled_mcpjson_servers: fields.texts("enabledMcpjsonServers").unwrap_or_default(),
         disabled_mcpjson_servers: fields.texts("disabledMcpjsonServers").unwrap_or_default(),
@@ -59,6 +61,24 @@ pub(crate) fn decode_settings(
     settings
 }
 
+/// Where a settings file is no object, or states rules or hooks twice, of which readers take only the later ones.
+fn ambiguous_restrictions(node: &ConfigNode) -> Option<SourceLocation> {
+    if !matches!(node.value, ConfigValue::Object(_)) {
+        return Some(node.at.clone());
+    }
+    let permissions = node.get("permissions").map_or(&[][..], ConfigNode::members);
+    let repeated = repeated_member(node.members(), &["permissions", "hooks"]);
+    repeated.or_else(|| repeated_member(permissions, &["deny", "ask"]))
+}
+
+/// Where one of `keys` stands for the first of several times.
+fn repeated_member(members: &[ConfigMember], keys: &[&str]) -> Option<SourceLocation> {
+    let mut named = members.iter().enumerate().filter(|(_, member)| keys.contains(&&*member.key));
+    let is_repeated =
+        |index: usize| members[index + 1..].iter().any(|later| later.key == members[index].key);
+    named.find_map(|(index, member)| is_repeated(index).then(|| member.at.clone()))
+}
+
 /// The servers of a file; each is decoded later on its own, so that a bad one costs no other.
 pub(crate) fn decode_servers(fields: &mut ObjectFields<'_>) -> ServerEntries {
     let Some(node) = fields.node("mcpServers") else {
@@ -70,7 +90,7 @@ pub(crate) fn decode_servers(fields: &mut ObjectFields<'_>) -> ServerEntries {
 }
 
 /// Of members with one name, keeps the last, as all other readers of these files do.
-pub(crate) fn last_of_each(node: &ConfigNode) -> Vec<crate::source::ConfigMember> {
+pub(crate) fn last_of_each(node: &ConfigNode) -> Vec<ConfigMember> {
     let members = node.members();
     let is_last =
         |index: usize| !members[index + 1..].iter().any(|later| later.key == members[index].key);
