@@ -19,6 +19,8 @@ pub mod http1;
 pub mod keychain;
 pub mod kiosk_skills;
 pub mod lines;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod older;
 pub mod openid;
 #[cfg(target_os = "linux")]

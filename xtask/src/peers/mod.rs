@@ -29,7 +29,7 @@ const NPM: [&str; 9] = [
     "npm-inspector",
     "npm-oidc",
 ];
-const PYTHON: [&str; 2] = ["python", "python-legacy"];
+const PYTHON: [&str; 3] = ["python", "python-legacy", "python-nats"];
 const STAMP: &str = "installed";
 
 /// The environment variable with the folder of the peers, for tests.
