@@ -42,7 +42,7 @@ pub trait Keychain: Send + Sync + 'static {
     fn set(&self, secret: &[u8]) -> Result<(), io::Error>;
 }
 
-/// The operating system's keychain: macOS Keychain, Windows Credential Manager, Secret Service.
+/// The operating system's keychain: macOS Keychain, Secret Service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemKeychain;
 

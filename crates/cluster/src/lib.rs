@@ -1,0 +1,23 @@
+//! Several replicas as one switchboard: keys, the connection to NATS, membership.
+//!
+//! Used by `switchboard serve --cluster` and `switchboard cluster status`; no other crate names it. A replica joins
+//! with [`Cluster::join`] and tells the others of itself; [`read_status`] shows all replicas. NATS `JetStream` moves and
+//! keeps what replicas share. It is not trusted: each value is sealed with a key that only the replicas have. This
+//! crate knows no MCP and no configuration.
+
+mod cluster;
+mod error;
+mod heartbeat;
+mod keys;
+mod nats;
+mod options;
+mod private_text;
+mod status;
+
+pub use cluster::{Cluster, ClusterContact};
+pub use error::ClusterError;
+pub use heartbeat::{HEARTBEAT_INTERVAL, ReplicaFacts, ReplicaId};
+pub use keys::{ClusterKeys, KeyId, KeyPurpose, SealedValueError};
+pub use nats::NatsAddresses;
+pub use options::{ClusterName, ClusterOptions};
+pub use status::{ClusterStatus, ReplicaState, ReplicaStatus, read_status};

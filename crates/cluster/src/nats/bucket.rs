@@ -1,0 +1,165 @@
+//! A bucket: small values by key in NATS, kept on three nodes where there are three.
+//!
+//! Used by `heartbeat` and `status`. Every answer has a deadline. It does not know what the values are.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use async_nats::jetstream::context::{
+    CreateKeyValueError, CreateStreamError, CreateStreamErrorKind,
+};
+use async_nats::jetstream::{ErrorCode, kv};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+
+use super::{ANSWER_TIMEOUT, NatsConnection};
+use crate::ClusterError;
+
+/// On how many nodes NATS keeps a bucket, where it has as many.
+const WANTED_COPIES: usize = 3;
+
+/// What a bucket is to be.
+#[derive(Debug, Clone)]
+pub(crate) struct BucketPlan {
+    /// The name, of letters, digits, hyphens and underscores.
+    pub(crate) name: String,
+    /// What it holds, for people who look into NATS.
+    pub(crate) description: &'static str,
+    /// The time after which a value is gone.
+    pub(crate) max_age: Duration,
+    /// The largest value.
+    pub(crate) max_value_bytes: i32,
+    /// The largest sum of all values.
+    pub(crate) max_bytes: i64,
+}
+
+/// An open bucket. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Bucket(kv::Store);
+
+/// How NATS keeps a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoreFacts {
+    /// The nodes that keep it.
+    pub(crate) copies: usize,
+    /// Whether NATS has several nodes.
+    pub(crate) is_clustered: bool,
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    /// Opens the bucket, made if there is none.
+    pub(crate) async fn open_or_create(
+        nats: &NatsConnection,
+        plan: &BucketPlan,
+    ) -> Result<Self, ClusterError> {
+        if let Some(bucket) = Self::open(nats, plan).await? {
+            return Ok(bucket);
+        }
+        let action = "make a bucket";
+        let create = |copies| nats.jetstream.create_key_value(plan.config(copies));
+        let timed = tokio::time::timeout(ANSWER_TIMEOUT, create(WANTED_COPIES)).await;
+        match timed {
+            Ok(Ok(store)) => Ok(Self(store)),
+            Ok(Err(error)) if lacks_nodes(&error) => {
+                NatsConnection::within(action, create(1)).await.map(Self)
+            }
+            Ok(Err(error)) => Err(ClusterError::store(action, error)),
+            Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
+        }
+    }
+
+    /// Opens the bucket, if there is one.
+    pub(crate) async fn open(
+        nats: &NatsConnection,
+        plan: &BucketPlan,
+    ) -> Result<Option<Self>, ClusterError> {
+        use async_nats::jetstream::context::GetStreamErrorKind;
+        let stream = format!("KV_{}", plan.name);
+        let found = tokio::time::timeout(ANSWER_TIMEOUT, nats.jetstream.get_stream(&stream)).await;
+        let action = "open a bucket";
+        match found {
+            Ok(Ok(_)) => {
+                let store = nats.jetstream.get_key_value(&plan.name);
+                NatsConnection::within(action, store).await.map(|store| Some(Self(store)))
+            }
+            Ok(Err(error)) => match error.kind() {
+                GetStreamErrorKind::JetStream(cause)
+                    if cause.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Ok(None)
+                }
+                _ => Err(ClusterError::store(action, error)),
+            },
+            Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
+        }
+    }
+
+    /// Writes a value, and waits until NATS has it.
+    pub(crate) async fn put(&self, key: &str, value: Vec<u8>) -> Result<(), ClusterError> {
+        NatsConnection::within("write a value", self.0.put(key, Bytes::from(value))).await?;
+        Ok(())
+    }
+
+    /// Removes a value.
+    pub(crate) async fn delete(&self, key: &str) -> Result<(), ClusterError> {
+        NatsConnection::within("remove a value", self.0.delete(key)).await
+    }
+
+    /// All values, `most` at most.
+    pub(crate) async fn values(&self, most: usize) -> Result<Vec<(String, Bytes)>, ClusterError> {
+        let keys = async {
+            let keys =
+                self.0.keys().await.map_err(|error| ClusterError::store("list keys", error))?;
+            let keys: Vec<_> = keys.take(most).collect().await;
+            Ok::<_, ClusterError>(keys)
+        };
+        let keys = tokio::time::timeout(ANSWER_TIMEOUT, keys).await;
+        let timeout =
+            || ClusterError::Timeout { action: "list keys", seconds: ANSWER_TIMEOUT.as_secs() };
+        let mut values = Vec::new();
+        for key in keys.map_err(|_| timeout())?? {
+            let key = key.map_err(|error| ClusterError::store("list keys", error))?;
+            let value = NatsConnection::within("read a value", self.0.get(key.clone())).await?;
+            // It may have expired since it was listed.
+            values.extend(value.map(|value| (key, value)));
+        }
+        Ok(values)
+    }
+
+    /// How NATS keeps it, as of its opening.
+    pub(crate) fn facts(&self) -> StoreFacts {
+        let info = self.0.stream.cached_info();
+        StoreFacts { copies: info.config.num_replicas.max(1), is_clustered: info.cluster.is_some() }
+    }
+}
+
+/// Whether NATS has too few nodes for the wanted copies, which is no error of a small installation.
+fn lacks_nodes(error: &CreateKeyValueError) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<CreateStreamError>());
+    cause.is_some_and(|cause| match cause.kind() {
+        CreateStreamErrorKind::JetStream(cause) => matches!(
+            cause.error_code(),
+            ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS
+        ),
+        _ => false,
+    })
+}
+
+// === impl BucketPlan ===
+
+impl BucketPlan {
+    fn config(&self, copies: usize) -> kv::Config {
+        kv::Config {
+            bucket: self.name.clone(),
+            description: self.description.to_owned(),
+            history: 1,
+            max_age: self.max_age,
+            max_value_size: self.max_value_bytes,
+            max_bytes: self.max_bytes,
+            num_replicas: copies,
+            ..Default::default()
+        }
+    }
+}
