@@ -230,6 +230,11 @@ impl Engine {
         &*self.0.sealer
     }
 
+    /// Returns the sealer of handles, for a part of the hub that outlives a borrow of the engine.
+    pub fn shared_sealer(&self) -> Arc<dyn HandleSealer> {
+        Arc::clone(&self.0.sealer)
+    }
+
     /// Leases a principal's place in a workspace, and starts its servers if necessary.
     pub fn lease_principal(
         &self,

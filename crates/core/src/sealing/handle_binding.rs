@@ -37,6 +37,10 @@ pub enum HandleKind {
     Task = 3,
     /// One half of the pass of a console page.
     ConsolePass = 4,
+    /// The session of a browser that a person signed in with.
+    BrowserSession = 5,
+    /// The state of a browser that is at its issuer to sign in.
+    IssuerVisit = 6,
 }
 
 /// A digest of a JSON value that does not depend on how the value is written: white space, the order of members and
@@ -47,7 +51,14 @@ pub struct JsonDigest([u8; 32]);
 // === impl HandleKind ===
 
 impl HandleKind {
-    const ALL: [Self; 4] = [Self::Parked, Self::Again, Self::Task, Self::ConsolePass];
+    const ALL: [Self; 6] = [
+        Self::Parked,
+        Self::Again,
+        Self::Task,
+        Self::ConsolePass,
+        Self::BrowserSession,
+        Self::IssuerVisit,
+    ];
 
     pub(super) fn byte(self) -> u8 {
         self as u8

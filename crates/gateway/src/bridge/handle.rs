@@ -91,9 +91,13 @@ impl BridgeView {
                 wanted,
                 &handle,
             )?))),
-            Some(HandleKind::Task | HandleKind::ConsolePass) | None => {
-                Err(refused_error(HandleRefused::Foreign))
-            }
+            Some(
+                HandleKind::Task
+                | HandleKind::ConsolePass
+                | HandleKind::BrowserSession
+                | HandleKind::IssuerVisit,
+            )
+            | None => Err(refused_error(HandleRefused::Foreign)),
         }
     }
 

@@ -66,6 +66,25 @@ impl StoredTokenVerifier {
         known.tokens.get(&digest).filter(|(token, _)| token.is_good(now)).cloned()
     }
 
+    /// Returns the description of the token with this secret, if it is valid now.
+    pub fn token(&self, secret: &str) -> Option<ClientToken> {
+        self.find_token(secret, seconds_now()).map(|(token, _)| token)
+    }
+
+    /// Returns the principal of the token with this id, with its present groups, if the token is valid now. `None`
+    /// once it is revoked, has expired, or the file cannot be read.
+    pub fn principal_of_id(&self, id: &str) -> Option<Principal> {
+        let (stamp, now) = (file_stamp(&self.store), seconds_now());
+        let mut known = self.lock_loaded();
+        if let Err(error) = known.refresh(&self.store, stamp) {
+            tracing::error!(%error, "no token is accepted: they cannot be read");
+            return None;
+        }
+        let mut tokens = known.tokens.values();
+        let (_, principal) = tokens.find(|(token, _)| token.id == id && token.is_good(now))?;
+        Some(principal.clone())
+    }
+
     /// Records the last use of a token in the background, at most once a minute.
     fn note_use(&self, token: &ClientToken, now: u64) {
         let is_noted =

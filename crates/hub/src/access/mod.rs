@@ -3,6 +3,8 @@
 //! Used by `serve`, `plugin serve` and the hub before anything listens; it refuses options that would let strangers
 //! in. It does not listen.
 
+#[allow(dead_code, reason = "the pages that it is for come next")]
+pub(crate) mod browser_session;
 mod issued_tokens;
 
 use std::net::{IpAddr, SocketAddr};
