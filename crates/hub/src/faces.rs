@@ -60,8 +60,8 @@ impl BoundAddress {
         self.address
     }
 
-    /// Answers probes at the address while `opening` runs, which makes what is served there.
-    pub async fn probed_while<T>(
+    /// Answers probes at the address while `opening` runs, which makes the faces of that address.
+    pub async fn answer_probes_while<T>(
         &self,
         access: &AccessSetup,
         limits: &Limits,

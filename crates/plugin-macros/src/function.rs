@@ -88,7 +88,7 @@ impl Function {
                 Some(quote!(#(#attributes)* #name: #kind))
             }
         });
-        let completion = completer.map(|path| quote!(.completed_by(#path)));
+        let completion = completer.map(|path| quote!(.with_completer(#path)));
         quote! {
             #[allow(
                 clippy::needless_pass_by_value,

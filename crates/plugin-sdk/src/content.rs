@@ -125,7 +125,7 @@ impl ToolResult {
     }
 
     /// An error result: the call was understood and cannot be done.
-    pub fn mistake(text: impl Into<String>) -> Self {
+    pub fn error(text: impl Into<String>) -> Self {
         let mut result = Self::new([Content::text(text)]);
         result.0.insert("isError".into(), true.into());
         result

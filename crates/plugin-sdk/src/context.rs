@@ -62,8 +62,8 @@ fn answered(mut answer: Value) -> Result<Value> {
 // === impl Context ===
 
 impl Context {
-    /// A context for tests: notifications are recorded for [`Context::said`], and questions get no answer.
-    pub fn alone() -> Self {
+    /// A context for tests: notifications are recorded for [`Context::recorded_notifications`], and questions get no answer.
+    pub fn for_tests() -> Self {
         Self(ContextKind::Alone(RefCell::default()))
     }
 
@@ -72,7 +72,7 @@ impl Context {
     }
 
     /// In a context for tests: the notifications so far, each with its parameters.
-    pub fn said(&self) -> Vec<(String, Value)> {
+    pub fn recorded_notifications(&self) -> Vec<(String, Value)> {
         match &self.0 {
             ContextKind::Alone(said) => said.borrow().clone(),
             ContextKind::Hosted(_) => Vec::new(),

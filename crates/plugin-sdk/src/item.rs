@@ -86,12 +86,12 @@ impl Item {
         let function = move |arguments: Value, cx: &Context| {
             let arguments = match serde_json::from_value(arguments) {
                 Ok(arguments) => arguments,
-                Err(error) => return Ok(ToolResult::mistake(error.to_string()).into_value()),
+                Err(error) => return Ok(ToolResult::error(error.to_string()).into_value()),
             };
             match function(arguments, cx).into_tool_result() {
                 Ok(result) => Ok(result.into_value()),
                 // The failure becomes a result: the model reads it and tries something else.
-                Err(Failure::Said(text)) => Ok(ToolResult::mistake(text).into_value()),
+                Err(Failure::Said(text)) => Ok(ToolResult::error(text).into_value()),
                 Err(failure) => Err(failure),
             }
         };
@@ -167,21 +167,21 @@ impl Item {
 
     /// Adds a function that completes its arguments.
     #[must_use]
-    pub fn completed_by(mut self, completer: fn(&str, &str, &Context) -> Vec<String>) -> Self {
+    pub fn with_completer(mut self, completer: fn(&str, &str, &Context) -> Vec<String>) -> Self {
         self.completer = Some(completer);
         self
     }
 
     /// Offers the item only while `is_there` returns true. After a change, call [`Context::list_changed`].
     #[must_use]
-    pub fn while_true(mut self, is_there: fn() -> bool) -> Self {
+    pub fn offered_while(mut self, is_there: fn() -> bool) -> Self {
         self.is_there = is_there;
         self
     }
 
     /// Adds `_meta`, `icons` or any other field to the JSON for clients.
     #[must_use]
-    pub fn showing(mut self, key: &str, value: Value) -> Self {
+    pub fn with_member(mut self, key: &str, value: Value) -> Self {
         self.shown[key] = value;
         self
     }

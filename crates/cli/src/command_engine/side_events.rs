@@ -42,7 +42,7 @@ impl SideEvents {
     }
 
     pub(super) fn hub(attached: &HubWorkspace) -> Self {
-        Self { questions: attached.strays(), logs: LogSource::Hub(attached.logs()) }
+        Self { questions: attached.session_questions(), logs: LogSource::Hub(attached.logs()) }
     }
 
     /// The next thing that is said; never, once nothing more can be. Safe to cancel.

@@ -135,7 +135,7 @@ impl CallDecision {
     }
 
     /// Returns the reason of the decision.
-    pub fn because(&self) -> &DecisionReason {
+    pub fn reason(&self) -> &DecisionReason {
         let (Self::Allowed(because) | Self::Denied(because) | Self::Unanswered(because)) = self;
         because
     }

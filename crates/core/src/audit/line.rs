@@ -103,7 +103,7 @@ impl AuditCallLine {
     /// Makes the line of a call, with redacted texts.
     pub fn from_record(called: &CallRecord) -> Self {
         let who = &called.who;
-        let because = called.decision.as_ref().map(CallDecision::because);
+        let because = called.decision.as_ref().map(CallDecision::reason);
         let (rule, at) = because.map(rule).unwrap_or_default();
         let error = match called.ended {
             CallEnd::Failed(kind) => Some(kind.to_owned()),

@@ -1,7 +1,7 @@
 //! The stages of a call, and how long each took.
 //!
 //! Filled by `dispatch::stage_clock`. Used by the hub's admin API, which shows a call as a waterfall, and by `traffic`,
-//! which leaves out what a person took to answer. It is not part of the audit log.
+//! which leaves out the time that a person took to answer. It is not part of the audit log.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ impl StageTimes {
     }
 
     /// How long people may have taken to answer.
-    pub fn person(&self) -> Duration {
+    pub fn person_time(&self) -> Duration {
         let of = |stage: CallStage| Duration::from_micros(self.0[stage as usize].into());
         of(CallStage::Permission) + of(CallStage::Questions)
     }
@@ -108,6 +108,6 @@ mod tests {
                 ("questions", Duration::from_secs(3)),
             ]
         );
-        assert_eq!(times.person(), longest + Duration::from_secs(3));
+        assert_eq!(times.person_time(), longest + Duration::from_secs(3));
     }
 }

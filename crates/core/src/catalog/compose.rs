@@ -166,7 +166,7 @@ fn shows(
 /// it.
 fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &ItemLabel) -> bool {
     let server = format!("mcp__{}", label.server().normal());
-    let names = [&label.uncut(), &label.name(NameStyle::Full), &tool.name, &server];
+    let names = [&label.full_name(), &label.name(NameStyle::Full), &tool.name, &server];
     let matches = |globs: &[String]| {
         globs.iter().any(|pattern| names.iter().any(|name| glob_matches(pattern, name)))
     };

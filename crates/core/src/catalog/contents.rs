@@ -35,7 +35,7 @@ pub struct ListedTool {
     /// The full name.
     pub name: String,
     /// The full name, neither cut nor marked: matchers of hooks are written against it.
-    pub uncut: String,
+    pub full_name: String,
     /// The parts that its names are made of.
     pub label: ItemLabel,
     /// The tool.
@@ -228,12 +228,18 @@ impl Catalog {
 
 impl ListedTool {
     pub(super) fn new(label: ItemLabel, tool: Arc<Tool>, deferred: bool) -> Self {
-        Self { name: label.name(NameStyle::Full), uncut: label.uncut(), label, tool, deferred }
+        Self {
+            name: label.name(NameStyle::Full),
+            full_name: label.full_name(),
+            label,
+            tool,
+            deferred,
+        }
     }
 
     /// Makes a built-in tool, which has its name alone in every style.
     pub(crate) fn built_in(label: ItemLabel, tool: Arc<Tool>) -> Self {
-        Self { name: tool.name.clone(), uncut: tool.name.clone(), label, tool, deferred: true }
+        Self { name: tool.name.clone(), full_name: tool.name.clone(), label, tool, deferred: true }
     }
 
     /// The tool's server, as configured.

@@ -195,7 +195,7 @@ impl ItemLabel {
     }
 
     /// Returns `mcp__<server>__<tool>`, neither cut nor marked: rules and globs are written against it.
-    pub fn uncut(&self) -> String {
+    pub fn full_name(&self) -> String {
         self.plain(NameStyle::Full)
     }
 

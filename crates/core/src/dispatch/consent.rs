@@ -22,7 +22,7 @@ use crate::permission::{
     ToolOrigin, judge_call,
 };
 
-/// What the hooks made of a question for permission.
+/// The decision of the hooks about a permission question.
 enum HookConsent {
     /// They decide nothing.
     Undecided,
@@ -208,7 +208,7 @@ impl Stage {
         because: &DecisionReason,
     ) -> Result<HookConsent, CallError> {
         let hooks = &self.applied.hooks;
-        if !hooks.has(switchboard_config::HookEvent::PermissionRequest, call.uncut()) {
+        if !hooks.has(switchboard_config::HookEvent::PermissionRequest, call.full_name()) {
             return Ok(HookConsent::Undecided);
         }
         let said = hooks.permission_request(&call.tool_use(self), because).await;

@@ -206,7 +206,7 @@ impl Request {
     /// [`super::CallEvent::Handed`], and the engine keeps no state. The engine still holds calls for questions that
     /// do not end them, and for its own questions.
     #[must_use]
-    pub fn returning_questions(mut self) -> Self {
+    pub fn hand_out_questions(mut self) -> Self {
         self.questions = QuestionHandling::HandOut;
         self
     }
@@ -214,7 +214,7 @@ impl Request {
     /// Makes a call again that was returned, with answers under the keys of their questions. It goes on after the
     /// finished stages.
     #[must_use]
-    pub fn resuming(mut self, carried: CallContinuation, answers: Vec<InputResponse>) -> Self {
+    pub fn resume(mut self, carried: CallContinuation, answers: Vec<InputResponse>) -> Self {
         self.again = Some(Box::new(ResumedCall { carried, answers }));
         self
     }

@@ -66,7 +66,7 @@ impl Stage {
     pub(super) fn task_handling(&self, call: &ToolCall, wanted: TaskHandling) -> TaskHandling {
         let hooks = &self.applied.hooks;
         let server = &call.found.placed.name;
-        let is_watched = hooks.has(HookEvent::PostToolUse, call.uncut())
+        let is_watched = hooks.has(HookEvent::PostToolUse, call.full_name())
             || hooks.has(HookEvent::Elicitation, server)
             || hooks.has(HookEvent::ElicitationResult, server);
         if is_watched { TaskHandling::Follow } else { wanted }

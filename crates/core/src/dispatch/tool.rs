@@ -194,8 +194,8 @@ impl ToolCall {
     }
 
     /// Returns the full name before it was cut.
-    pub(super) fn uncut(&self) -> &str {
-        &self.found.item.uncut
+    pub(super) fn full_name(&self) -> &str {
+        &self.found.item.full_name
     }
 
     /// Returns the request in the form that the server gets.
@@ -214,7 +214,7 @@ impl ToolCall {
         ToolUse {
             session: &stage.caller.session().id,
             mode: stage.mode(),
-            tool: self.uncut(),
+            tool: self.full_name(),
             input: &self.arguments,
             id: &self.id,
         }
@@ -255,7 +255,7 @@ impl Stage {
     /// Runs the hooks before the call; arguments that a hook changed are validated again.
     async fn run_hooks_before(&self, call: &mut ToolCall) -> Result<BeforeHooks, CallError> {
         let hooks = &self.applied.hooks;
-        if !hooks.has(HookEvent::PreToolUse, call.uncut()) {
+        if !hooks.has(HookEvent::PreToolUse, call.full_name()) {
             let verdict = crate::permission::HookVerdict::None;
             return Ok(BeforeHooks { verdict, context: Vec::new() });
         }
@@ -277,7 +277,7 @@ impl Stage {
 
     async fn run_hooks_after(&self, call: &ToolCall, result: &Raw) -> AfterHooks {
         let hooks = &self.applied.hooks;
-        if !hooks.has(HookEvent::PostToolUse, call.uncut()) {
+        if !hooks.has(HookEvent::PostToolUse, call.full_name()) {
             return AfterHooks { context: Vec::new(), result: None };
         }
         self.clock.enter(CallStage::HooksAfter);

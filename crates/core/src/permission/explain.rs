@@ -53,7 +53,7 @@ pub struct Explanation {
     pub reason: String,
     /// Whether the tool is in the lists of this principal.
     pub listed: bool,
-    /// Whether it is known what the tool says of itself: mode `plan` lets tools run that only read.
+    /// Whether the annotations of the tool are known: mode `plan` lets tools run that only read.
     pub annotated: bool,
     /// How many hooks run before calls. They can decide otherwise, and change the arguments.
     pub hooks: usize,
@@ -178,7 +178,7 @@ impl<'a> NamedTool<'a> {
         principal: &RulePrincipal,
     ) -> ToolMemory {
         let Some(memory) = memory.filter(|_| *principal.id == *LOCAL_PRINCIPAL) else {
-            return ToolMemory::nothing();
+            return ToolMemory::empty();
         };
         let signature = self.server.signature.as_ref();
         let target = AnswerTarget {

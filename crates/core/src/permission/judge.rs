@@ -105,7 +105,7 @@ pub fn judge_call(
     hook: &HookVerdict,
     remembered: &ToolMemory,
 ) -> PermissionVerdict {
-    let ruling = subject.permissions.ruling(subject.server, subject.tool, subject.call);
+    let ruling = subject.permissions.matching_rules(subject.server, subject.tool, subject.call);
     if let Some(because) = deny_reason(subject, &ruling, hook, remembered) {
         return PermissionVerdict::Deny { because };
     }
@@ -113,7 +113,7 @@ pub fn judge_call(
         return PermissionVerdict::Allow { because: DecisionReason::BuiltIn };
     }
     if let Some(ask) = ask_reason(subject, &ruling, hook) {
-        return match ask.question().and_then(|question| remembered.yes_to(&question)) {
+        return match ask.question().and_then(|question| remembered.lifetime_of_yes(&question)) {
             Some(answer) => {
                 PermissionVerdict::Allow { because: DecisionReason::Remembered { answer } }
             }
@@ -144,7 +144,7 @@ fn deny_reason(
             unclear.cloned().map(|at| DecisionReason::UnclearSettings { at })
         }
         HookVerdict::Deny { reason } => Some(DecisionReason::hook(reason)),
-        _ if remembered.is_no() => {
+        _ if remembered.has_no() => {
             Some(DecisionReason::Remembered { answer: super::AnswerLifetime::Never })
         }
         _ if mode == Mode::Plan && writes => Some(DecisionReason::mode(mode)),
@@ -186,7 +186,7 @@ fn allow_reason(
     if *hook == HookVerdict::Allow {
         return Some(DecisionReason::hook(""));
     }
-    let answer = remembered.yes_to(&super::AskReason::Undecided)?;
+    let answer = remembered.lifetime_of_yes(&super::AskReason::Undecided)?;
     Some(DecisionReason::Remembered { answer })
 }
 

@@ -284,7 +284,7 @@ impl LastingAnswer {
             let server = ConfiguredServer { name: &self.server, scope };
             let server = NameCollisions::among_servers([server]).server(server);
             let labels = server.labels([&*self.tool]);
-            labels.into_iter().flat_map(|label| [label.uncut(), label.name(NameStyle::Full)])
+            labels.into_iter().flat_map(|label| [label.full_name(), label.name(NameStyle::Full)])
         };
         [Scope::User, Scope::Connectors].into_iter().flat_map(name)
     }
@@ -294,27 +294,27 @@ impl LastingAnswer {
 
 impl ToolMemory {
     /// An empty memory.
-    pub fn nothing() -> Self {
+    pub fn empty() -> Self {
         Self::default()
     }
 
     /// A memory in which a person said yes to this question.
-    pub fn yes(question: AskReason, answer: AnswerLifetime) -> Self {
+    pub fn with_yes(question: AskReason, answer: AnswerLifetime) -> Self {
         Self { no: false, yes: vec![(question, answer)] }
     }
 
     /// A memory in which a person said no for good.
-    pub fn no() -> Self {
+    pub fn with_no() -> Self {
         Self { no: true, yes: Vec::new() }
     }
 
     /// Whether a person said no for good.
-    pub fn is_no(&self) -> bool {
+    pub fn has_no(&self) -> bool {
         self.no
     }
 
     /// For how long a person said yes to this question, if one did.
-    pub fn yes_to(&self, question: &AskReason) -> Option<AnswerLifetime> {
+    pub fn lifetime_of_yes(&self, question: &AskReason) -> Option<AnswerLifetime> {
         self.yes.iter().find(|(answered, _)| answered == question).map(|(_, answer)| *answer)
     }
 

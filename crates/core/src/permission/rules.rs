@@ -123,7 +123,12 @@ impl WorkspacePermissions {
     }
 
     /// Returns the rules that match a call of a tool. Both names are normalised and not cut.
-    pub fn ruling(&self, server: &str, tool: &str, call: JudgedCall<'_>) -> RuleMatches<'_> {
+    pub fn matching_rules(
+        &self,
+        server: &str,
+        tool: &str,
+        call: JudgedCall<'_>,
+    ) -> RuleMatches<'_> {
         let name = [server, "__", tool].concat();
         let written = &*self.written;
         let deny = first_that_counts(&written.deny, server, &name, call);

@@ -26,12 +26,12 @@ pub trait HandleSealer: Send + Sync {
     ) -> Result<String, SealError>;
 
     /// Returns the payload of a handle that this sealer made for `bound` and that has not expired.
-    fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefused>;
+    fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefusal>;
 }
 
 /// Why a handle was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum HandleRefused {
+pub enum HandleRefusal {
     /// The handle was made with another key, was changed, or was given for another purpose. Authenticated
     /// encryption cannot tell these apart.
     #[error("it was not issued here, was changed, or belongs to another request")]

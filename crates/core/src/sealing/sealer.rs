@@ -11,7 +11,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::Instant;
 
 use super::key::{self, SealingKey};
-use super::{HandleBinding, HandleKind, HandleRefused, HandleSealer, SealError};
+use super::{HandleBinding, HandleKind, HandleRefusal, HandleSealer, SealError};
 use crate::problem::EngineProblem;
 
 /// The version of the handle format.
@@ -80,22 +80,22 @@ impl HandleSealer for LocalSealer {
         Ok(URL_SAFE_NO_PAD.encode(handle))
     }
 
-    fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefused> {
-        let key = self.key.as_ref().ok_or(HandleRefused::Foreign)?;
-        let bytes = URL_SAFE_NO_PAD.decode(handle).map_err(|_| HandleRefused::Foreign)?;
-        let (head, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(HandleRefused::Foreign)?;
+    fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefusal> {
+        let key = self.key.as_ref().ok_or(HandleRefusal::Foreign)?;
+        let bytes = URL_SAFE_NO_PAD.decode(handle).map_err(|_| HandleRefusal::Foreign)?;
+        let (head, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(HandleRefusal::Foreign)?;
         if head[..2] != [HANDLE_VERSION, bound.kind.byte()] {
-            return Err(HandleRefused::Foreign);
+            return Err(HandleRefusal::Foreign);
         }
         let nonce =
-            Nonce::try_assume_unique_for_key(&head[2..]).map_err(|_| HandleRefused::Foreign)?;
+            Nonce::try_assume_unique_for_key(&head[2..]).map_err(|_| HandleRefusal::Foreign)?;
         let mut sealed = sealed.to_vec();
         let opened = key.open_in_place(nonce, Aad::from(bound.bytes(HANDLE_VERSION)), &mut sealed);
-        let opened = opened.map_err(|_| HandleRefused::Foreign)?;
+        let opened = opened.map_err(|_| HandleRefusal::Foreign)?;
         let (expiry, payload) =
-            opened.split_first_chunk::<EXPIRY_BYTES>().ok_or(HandleRefused::Foreign)?;
+            opened.split_first_chunk::<EXPIRY_BYTES>().ok_or(HandleRefusal::Foreign)?;
         if u64::from_le_bytes(*expiry) <= self.clock.now() {
-            return Err(HandleRefused::Expired);
+            return Err(HandleRefusal::Expired);
         }
         Ok(payload.to_vec())
     }

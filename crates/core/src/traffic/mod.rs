@@ -148,9 +148,9 @@ impl CallCounts {
             CallEnd::Dropped => self.cancelled += 1,
         }
         self.bytes += (called.sent + called.received) as u64;
-        // What a person took to answer is no latency. A call that was refused reached no server, and one that was dropped has no end to measure.
+        // The time that a person took to answer is no latency. A call that was refused reached no server, and one that was dropped has no end to measure.
         if matches!(called.ended, CallEnd::Result | CallEnd::ToolError | CallEnd::Failed(_)) {
-            self.latency.record(called.took.saturating_sub(called.stages.person()));
+            self.latency.record(called.took.saturating_sub(called.stages.person_time()));
         }
     }
 

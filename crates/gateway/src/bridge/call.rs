@@ -68,10 +68,10 @@ impl BridgeView {
         };
         let mut request = self.request(&asked, caller, context)?.with_tasks(tasks);
         if context.version.era() == Era::Modern {
-            request = request.returning_questions();
+            request = request.hand_out_questions();
         }
         request = match carried {
-            Some(carried) => request.resuming(carried, answers),
+            Some(carried) => request.resume(carried, answers),
             None => request.with_answers(answers),
         };
         let running = self.bridge().engine.call(&self.caller(context)?, request);

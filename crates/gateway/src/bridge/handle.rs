@@ -11,7 +11,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 use switchboard_core::dispatch::CallContinuation;
 use switchboard_core::sealing::{
-    HandleBinding, HandleKind, HandleRefused, HandleSealer, JsonDigest,
+    HandleBinding, HandleKind, HandleRefusal, HandleSealer, JsonDigest,
 };
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -79,7 +79,7 @@ impl BridgeView {
         wanted: &HandleSubject,
         handle: &Raw,
     ) -> Result<HandleContent, RpcError> {
-        let handle = handle.to_text().ok_or_else(|| refused_error(HandleRefused::Foreign))?;
+        let handle = handle.to_text().ok_or_else(|| refused_error(HandleRefusal::Foreign))?;
         match HandleKind::from_handle(&handle) {
             Some(HandleKind::Parked) => {
                 let ticket: CallTicket = self.open_handle(HandleKind::Parked, wanted, &handle)?;
@@ -97,7 +97,7 @@ impl BridgeView {
                 | HandleKind::BrowserSession
                 | HandleKind::IssuerVisit,
             )
-            | None => Err(refused_error(HandleRefused::Foreign)),
+            | None => Err(refused_error(HandleRefusal::Foreign)),
         }
     }
 
@@ -127,7 +127,7 @@ impl BridgeView {
         let payload = self.sealer().open(&self.handle_bound(kind, &place, wanted), handle);
         let payload = payload.map_err(|why| match (why, kind) {
             // The parked call was cancelled on expiry; its server may have started it.
-            (HandleRefused::Expired, HandleKind::Parked) => lost("expired", EXPIRED),
+            (HandleRefusal::Expired, HandleKind::Parked) => lost("expired", EXPIRED),
             (why, _) => refused_error(why),
         })?;
         // The seal is ours, but a version with another payload format wrote it.
@@ -167,13 +167,13 @@ impl BridgeView {
 
 const EXPIRED: &str = "this `requestState` has expired";
 
-fn refused_error(why: HandleRefused) -> RpcError {
+fn refused_error(why: HandleRefusal) -> RpcError {
     match why {
-        HandleRefused::Foreign => invalid(
+        HandleRefusal::Foreign => invalid(
             "foreign",
             "this `requestState` was not issued here, was changed, or belongs to another request or client",
         ),
-        HandleRefused::Expired => invalid("expired", EXPIRED),
+        HandleRefusal::Expired => invalid("expired", EXPIRED),
     }
 }
 

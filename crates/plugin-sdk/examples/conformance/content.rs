@@ -82,7 +82,7 @@ fn test_multiple_content_types() -> Result<Vec<Content>> {
 /// Fails
 #[tool]
 fn test_error_handling() -> ToolResult {
-    ToolResult::mistake("This tool intentionally returns an error for testing")
+    ToolResult::error("This tool intentionally returns an error for testing")
 }
 
 /// Logs three times

@@ -61,7 +61,7 @@ fn by_hand() -> Item {
         "additionalProperties": false,
     });
     let answer = |_: Map<String, Value>, _: &Context| "the schema is what matters";
-    Item::tool(named, ToolHints::default(), answer).showing("inputSchema", schema)
+    Item::tool(named, ToolHints::default(), answer).with_member("inputSchema", schema)
 }
 
 /// Items that appear and disappear.
@@ -74,7 +74,7 @@ fn fleeting() -> [Item; 2] {
     );
     let prompt = Item::prompt(named("fleeting"), |_: Map<String, Value>, _: &Context| "there");
     [
-        tool.while_true(|| MORE_TOOLS.load(Ordering::Relaxed)),
-        prompt.while_true(|| MORE_PROMPTS.load(Ordering::Relaxed)),
+        tool.offered_while(|| MORE_TOOLS.load(Ordering::Relaxed)),
+        prompt.offered_while(|| MORE_PROMPTS.load(Ordering::Relaxed)),
     ]
 }

@@ -47,7 +47,7 @@ fn slow_compute(
 fn failing_job(cx: &Context) -> Result<ToolResult> {
     cx.become_task()?;
     cx.sleep(Duration::from_secs(1))?;
-    Ok(ToolResult::mistake("it failed, as it always does"))
+    Ok(ToolResult::error("it failed, as it always does"))
 }
 
 /// A task, always, that fails

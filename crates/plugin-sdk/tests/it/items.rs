@@ -112,7 +112,7 @@ fn what_clients_see() {
 #[test]
 fn what_is_answered() {
     let check = |method: &str, params: Value, expected: Value| {
-        let cx = Context::alone();
+        let cx = Context::for_tests();
         let found = match plugin().handle(method, params.clone(), &cx) {
             Ok(result) => result,
             Err(Failure::Rpc { code, message, .. }) => json!([code, message]),
@@ -175,8 +175,8 @@ fn what_is_answered() {
 
 #[test]
 fn what_is_said_on_the_way_is_heard() {
-    let cx = Context::alone();
+    let cx = Context::for_tests();
     add(1, None, 0, &cx).unwrap();
     let progress = json!({ "progress": 1.0, "total": 2.0, "message": "half" });
-    assert_eq!(cx.said(), [("notifications/progress".to_owned(), progress)]);
+    assert_eq!(cx.recorded_notifications(), [("notifications/progress".to_owned(), progress)]);
 }

@@ -43,7 +43,7 @@ fn offered_with_more() -> Plugin {
     let greeting = Item::prompt(named("greeting"), |_: Name, _: &Context| String::new());
     let state = Item::resource(named("state"), ("test://state", "text/plain"), |_| String::new());
     let plugin = offered::plugin().extension("io.modelcontextprotocol/tasks", json!({}));
-    plugin.with(greeting.completed_by(|_, _, _| Vec::new())).with(state)
+    plugin.with(greeting.with_completer(|_, _, _| Vec::new())).with(state)
 }
 
 static BUILTINS: [BuiltinPlugin; 1] =

@@ -37,7 +37,7 @@ const HANDOVER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often the takeover is tried.
 const HANDOVER_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a person reads after the first and after the second signal.
+/// The messages after the first and after the second signal.
 const SHUTTING_DOWN: &str =
     "\nShutting down; waiting for running calls. Press Ctrl-C again to stop now.";
 const STOPPED_NOW: &str = "Stopped now; calls that were running have been cancelled.";
@@ -130,7 +130,7 @@ async fn serve_once(
     let lifetime = HubLifetime::UntilStopped;
     let limits = &desired.settings.limits;
     let opening = Box::pin(LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime));
-    let hub = match bound.probed_while(&access, limits, opening).await? {
+    let hub = match bound.answer_probes_while(&access, limits, opening).await? {
         Ok(hub) => hub,
         Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
             // Another process was faster.
@@ -147,7 +147,7 @@ async fn serve_once(
     let cut = CancellationToken::new();
     let faces = async {
         let opening = Box::pin(workspaces.open_own(&program, desired, &serve.view));
-        let opened = bound.probed_while(&access, limits, opening).await;
+        let opened = bound.answer_probes_while(&access, limits, opening).await;
         let done = match opened.and_then(std::convert::identity) {
             Ok(workspace) => {
                 let served = ServedAddress { bound, workspace, admin: Some(&admin) };
@@ -205,7 +205,7 @@ async fn serve_alone(
     let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
     let opening = Box::pin(ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs));
     let limits = &caller.first_desired.settings.limits;
-    let opened = bound.probed_while(&access, limits, opening).await;
+    let opened = bound.answer_probes_while(&access, limits, opening).await;
     let done = match opened.and_then(std::convert::identity) {
         Err(error) => Err(error.into()),
         Ok(workspace) => {

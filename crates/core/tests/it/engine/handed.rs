@@ -26,7 +26,7 @@ fn session(answers: QuestionAnswerer, capabilities: &str) -> Session {
 }
 
 fn request() -> Request {
-    Request::tool("mcp__one__ask", &raw(&json!({ "n": 1 }))).returning_questions()
+    Request::tool("mcp__one__ask", &raw(&json!({ "n": 1 }))).hand_out_questions()
 }
 
 /// How a call ends, where nobody answers what is asked while it is held.
@@ -51,7 +51,7 @@ async fn handed(bench: &Bench) -> InputRequired {
 
 async fn made_again(bench: &Bench, carried: CallContinuation) -> Result<CallOutcome, CallError> {
     let outcome = Ok(raw(&json!({ "action": "accept", "content": { "name": "Ada" } })));
-    let request = request().resuming(carried, vec![InputResponse { key: "who".into(), outcome }]);
+    let request = request().resume(carried, vec![InputResponse { key: "who".into(), outcome }]);
     match ended(bench, session(QuestionAnswerer::Caller, FORMS), request).await? {
         CallEvent::Done(outcome) => Ok(*outcome),
         other => panic!("{other:?}"),
@@ -122,7 +122,7 @@ async fn hooks_and_permission_are_asked_once_and_each_leg_is_on_record() {
     while let Ok(event) = events.try_recv() {
         if let EngineEvent { what: EngineEventKind::Called(called), .. } = event {
             let decision = called.decision.as_ref().unwrap();
-            told.push((called.ended.word(), decision.because().to_string()));
+            told.push((called.ended.word(), decision.reason().to_string()));
         }
     }
     assert_eq!(told, ["asked", "ok"].map(|word| (word, "a hook says so".to_owned())));
@@ -199,7 +199,7 @@ async fn of_several_questions_those_that_can_be_asked_are() {
     let mut bench = Bench::new().await;
     bench.serve("one", script);
     apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
-    let request = || Request::tool("mcp__one__many", &raw(&json!({}))).returning_questions();
+    let request = || Request::tool("mcp__one__many", &raw(&json!({}))).hand_out_questions();
     let end = ended(&bench, session(QuestionAnswerer::Caller, FORMS), request()).await;
     let Ok(CallEvent::Handed(handed)) = end else { panic!("{end:?}") };
     let asked: Vec<&str> = handed.questions.iter().map(|asked| asked.key.as_str()).collect();

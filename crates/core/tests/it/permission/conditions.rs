@@ -32,7 +32,7 @@ fn judge(
         origin: ToolOrigin::Server,
         consent: UserConsent::None,
     };
-    judge_call(&subject, &HookVerdict::None, &ToolMemory::nothing())
+    judge_call(&subject, &HookVerdict::None, &ToolMemory::empty())
 }
 
 fn word(verdict: &PermissionVerdict) -> &'static str {

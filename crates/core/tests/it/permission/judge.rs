@@ -55,7 +55,7 @@ impl Case {
             interaction: ToolInteraction::Free,
             origin: ToolOrigin::Server,
             consent: UserConsent::None,
-            remembered: ToolMemory::nothing(),
+            remembered: ToolMemory::empty(),
         }
     }
 
@@ -106,9 +106,9 @@ fn every_combination() {
 #[test]
 fn advice_is_true() {
     let remembered = [
-        ToolMemory::nothing(),
-        ToolMemory::no(),
-        ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Always),
+        ToolMemory::empty(),
+        ToolMemory::with_no(),
+        ToolMemory::with_yes(AskReason::Undecided, AnswerLifetime::Always),
     ];
     for mode in MODES {
         for annotations in [READ_ONLY, ToolAnnotations::default()] {
@@ -221,8 +221,9 @@ fn lawful(case: &Case, said: [&str; 2]) -> &'static str {
 
 #[test]
 fn a_remembered_answer_counts_for_exactly_its_question() {
-    let undecided = || ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Project);
-    let to_rule = || ToolMemory::yes(AskReason::Rule("mcp__s__t".into()), AnswerLifetime::Session);
+    let undecided = || ToolMemory::with_yes(AskReason::Undecided, AnswerLifetime::Project);
+    let to_rule =
+        || ToolMemory::with_yes(AskReason::Rule("mcp__s__t".into()), AnswerLifetime::Session);
     let default = || Case::in_mode(Mode::Default);
     let check = |case: Case, remembered, expected: &str| {
         let verdict = Case { remembered, ..case }.verdict();
@@ -247,9 +248,9 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     check(wants, undecided(), "ask: the tool wants a person to look at each call");
     check(Case::in_mode(Mode::Plan), undecided(), "deny: mode `plan`");
     // A no is a deny.
-    check(default().with_rule("allow"), ToolMemory::no(), "deny: answered before (never)");
+    check(default().with_rule("allow"), ToolMemory::with_no(), "deny: answered before (never)");
     let bypass = Case::in_mode(Mode::BypassPermissions);
-    check(bypass, ToolMemory::no(), "deny: answered before (never)");
+    check(bypass, ToolMemory::with_no(), "deny: answered before (never)");
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn a_verdict_can_be_kept() {
         Case::in_mode(Mode::DontAsk).with_rule("ask"),
         r#"{"verdict":"deny","because":{"by":"nobody-asked","ask":{"by":"rule","text":"mcp__s__t","scope":"user","at":{"origin":"settings.json","line":1,"column":1}}}}"#,
     );
-    let remembered = ToolMemory::yes(AskReason::Undecided, AnswerLifetime::Always);
+    let remembered = ToolMemory::with_yes(AskReason::Undecided, AnswerLifetime::Always);
     check(
         Case { remembered, ..Case::in_mode(Mode::Default) },
         r#"{"verdict":"allow","because":{"by":"remembered","answer":"always"}}"#,
@@ -303,7 +304,7 @@ fn unclear_settings_refuse_every_call() {
                 origin,
                 consent: UserConsent::Typed,
             };
-            judge_call(&subject, &HookVerdict::Allow, &ToolMemory::nothing()).to_string()
+            judge_call(&subject, &HookVerdict::Allow, &ToolMemory::empty()).to_string()
         };
         assert_eq!(
             verdict(ToolOrigin::Server),

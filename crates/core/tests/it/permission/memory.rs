@@ -29,7 +29,7 @@ async fn remember(memory: &PermissionMemory, answer: AnswerLifetime) {
 }
 
 fn yes(answer: AnswerLifetime) -> ToolMemory {
-    ToolMemory::yes(AskReason::Undecided, answer)
+    ToolMemory::with_yes(AskReason::Undecided, answer)
 }
 
 /// What is recalled in the same session, in another one, in another project, of a server that changed,
@@ -47,7 +47,7 @@ async fn check(answer: AnswerLifetime, at_once: [bool; 5], later: [bool; 5]) {
             ("session", AnswerTarget { signature: "0ther", ..target() }),
             ("session", AnswerTarget { tool: "put", ..target() }),
         ]
-        .map(|(session, target)| memory.recall(session, &target) != ToolMemory::nothing())
+        .map(|(session, target)| memory.recall(session, &target) != ToolMemory::empty())
     };
     assert_eq!(recalled(&memory), at_once, "{answer:?}");
     assert_eq!(recalled(&open(&state)), later, "{answer:?} later");
@@ -74,7 +74,7 @@ async fn a_session_that_ended_is_forgotten() {
     remember(&memory, AnswerLifetime::Session).await;
     assert_eq!(memory.recall("session", &target()), yes(AnswerLifetime::Session));
     memory.forget_session("session");
-    assert_eq!(memory.recall("session", &target()), ToolMemory::nothing());
+    assert_eq!(memory.recall("session", &target()), ToolMemory::empty());
 }
 
 #[tokio::test]
@@ -85,9 +85,9 @@ async fn an_answer_belongs_to_its_question() {
     memory.remember("session", &target(), rule.clone(), AnswerLifetime::Always).await.unwrap();
     for memory in [memory, open(folder.path())] {
         let recalled = memory.recall("session", &target());
-        assert_eq!(recalled.yes_to(&rule), Some(AnswerLifetime::Always));
-        assert_eq!(recalled.yes_to(&AskReason::Undecided), None);
-        assert!(!recalled.is_no());
+        assert_eq!(recalled.lifetime_of_yes(&rule), Some(AnswerLifetime::Always));
+        assert_eq!(recalled.lifetime_of_yes(&AskReason::Undecided), None);
+        assert!(!recalled.has_no());
     }
 }
 
@@ -116,7 +116,7 @@ async fn what_another_process_kept_stays_and_is_learnt() {
     assert_eq!(other.recall("session", &target()), yes(AnswerLifetime::Always));
     let third = open(folder.path());
     assert_eq!(third.recall("session", &target()), yes(AnswerLifetime::Always));
-    assert!(third.recall("session", &put).is_no());
+    assert!(third.recall("session", &put).has_no());
 }
 
 #[tokio::test]
@@ -203,12 +203,12 @@ async fn the_newest_word_counts_and_can_be_taken_back() {
     let memory = open(folder.path());
     remember(&memory, AnswerLifetime::Always).await;
     remember(&memory, AnswerLifetime::Never).await;
-    assert_eq!(memory.recall("s", &target()), ToolMemory::no());
+    assert_eq!(memory.recall("s", &target()), ToolMemory::with_no());
     remember(&memory, AnswerLifetime::Project).await;
     assert_eq!(memory.recall("s", &target()), yes(AnswerLifetime::Project));
     memory.forget(|answer| answer.is_named("github/get")).await.unwrap();
-    assert_eq!(memory.recall("s", &target()), ToolMemory::nothing());
-    assert_eq!(open(folder.path()).recall("s", &target()), ToolMemory::nothing());
+    assert_eq!(memory.recall("s", &target()), ToolMemory::empty());
+    assert_eq!(open(folder.path()).recall("s", &target()), ToolMemory::empty());
 }
 
 #[tokio::test]
@@ -243,7 +243,7 @@ async fn an_answer_taken_back_by_one_process_counts_in_no_other() {
             for (server, tool, _) in answers {
                 let is_left = left.contains(&&*format!("{server}/{tool}"));
                 let recalled = memory.recall("s", &AnswerTarget { server, tool, ..target() });
-                assert_eq!(recalled != ToolMemory::nothing(), is_left, "{name}: {server}/{tool}");
+                assert_eq!(recalled != ToolMemory::empty(), is_left, "{name}: {server}/{tool}");
             }
         }
     }
@@ -274,7 +274,7 @@ async fn a_never_outlasts_damage_to_the_file_while_the_program_runs() {
     let memory = open(folder.path());
     remember(&memory, AnswerLifetime::Never).await;
     fs::write(folder.path().join("answers.json"), "{").unwrap();
-    assert!(memory.recall("s", &target()).is_no());
+    assert!(memory.recall("s", &target()).has_no());
     fs::remove_file(folder.path().join("answers.json")).unwrap();
-    assert_eq!(memory.recall("s", &target()), ToolMemory::nothing());
+    assert_eq!(memory.recall("s", &target()), ToolMemory::empty());
 }

@@ -13,7 +13,7 @@ fn reach(rule: &str, configured: &[&str], server: &str, tool: &str) -> String {
     let (permissions, _) = permissions(&lines, Mode::Default, configured);
     let (principal, arguments) = (local(), Raw::empty_object());
     let call = JudgedCall { principal: &principal, arguments: &arguments };
-    let ruling = permissions.ruling(server, tool, call);
+    let ruling = permissions.matching_rules(server, tool, call);
     let found = [("deny", ruling.deny), ("ask", ruling.ask), ("allow", ruling.allow)];
     let names: Vec<_> = found.iter().filter(|(_, rule)| rule.is_some()).map(|it| it.0).collect();
     names.join(" ")
@@ -123,7 +123,9 @@ fn the_rule_that_would_allow_a_tool_allows_exactly_that() {
             let (talking, problems) = permissions(&[("allow", &rule)], Mode::Default, configured);
             let (principal, arguments) = (local(), Raw::empty_object());
             let call = JudgedCall { principal: &principal, arguments: &arguments };
-            assert!(talking.ruling(server, tool, call).allow.is_some() && problems.is_empty());
+            assert!(
+                talking.matching_rules(server, tool, call).allow.is_some() && problems.is_empty()
+            );
         }
     };
     check(&["a", "a__b"], "a", "x", Some("mcp__a__x"));

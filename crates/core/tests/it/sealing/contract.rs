@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_core::sealing::{
-    HandleBinding, HandleKind, HandleRefused, HandleSealer, JsonDigest, LocalSealer,
+    HandleBinding, HandleKind, HandleRefusal, HandleSealer, JsonDigest, LocalSealer,
 };
 
 use super::{bound, digest, sealed};
@@ -52,10 +52,10 @@ fn is_refused_for_anything_else(seal: &dyn HandleSealer) {
         ("shifted", HandleBinding { method: "tools/callone", name: "__ask", ..bound() }),
     ];
     for (what, other) in others {
-        assert_eq!(seal.open(&other, &handle), Err(HandleRefused::Foreign), "{what}");
+        assert_eq!(seal.open(&other, &handle), Err(HandleRefusal::Foreign), "{what}");
     }
     let another = LocalSealer::ephemeral();
-    assert_eq!(another.open(&bound(), &handle), Err(HandleRefused::Foreign), "another key");
+    assert_eq!(another.open(&bound(), &handle), Err(HandleRefusal::Foreign), "another key");
 }
 
 fn is_refused_when_changed(seal: &dyn HandleSealer) {
@@ -70,10 +70,10 @@ fn is_refused_when_changed(seal: &dyn HandleSealer) {
             assert!(refused, "letter {at} as {other}");
         }
         let cut: String = letters[..at].iter().collect();
-        assert_eq!(seal.open(&bound(), &cut), Err(HandleRefused::Foreign), "cut at {at}");
+        assert_eq!(seal.open(&bound(), &cut), Err(HandleRefusal::Foreign), "cut at {at}");
     }
     for other in [format!("{handle}A"), format!(" {handle}"), String::new(), "state".to_owned()] {
-        assert_eq!(seal.open(&bound(), &other), Err(HandleRefused::Foreign), "{other}");
+        assert_eq!(seal.open(&bound(), &other), Err(HandleRefusal::Foreign), "{other}");
     }
 }
 
@@ -92,6 +92,6 @@ async fn expires(seal: &dyn HandleSealer) {
     tokio::time::advance(Duration::from_secs(59 * 60)).await;
     assert!(seal.open(&bound(), &handle).is_ok());
     tokio::time::advance(Duration::from_secs(61)).await;
-    assert_eq!(seal.open(&bound(), &handle), Err(HandleRefused::Expired));
+    assert_eq!(seal.open(&bound(), &handle), Err(HandleRefusal::Expired));
     assert!(seal.open(&bound(), &for_ever).is_ok());
 }

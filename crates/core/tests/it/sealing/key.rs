@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Barrier;
 
 use switchboard_core::EngineProblemKind;
-use switchboard_core::sealing::{HandleRefused, HandleSealer as _, LocalSealer};
+use switchboard_core::sealing::{HandleRefusal, HandleSealer as _, LocalSealer};
 
 use super::{bound, sealed};
 
@@ -78,7 +78,7 @@ fn a_key_that_is_not_to_be_used_is_made_anew_and_told_of() {
         assert_eq!(problems.len(), 1, "{why}");
         assert_eq!(problems[0].kind, EngineProblemKind::Storage);
         assert!(problems[0].message.contains(why), "{why}: {}", problems[0].message);
-        assert_eq!(sealer.open(&bound(), &handle), Err(HandleRefused::Foreign), "{why}");
+        assert_eq!(sealer.open(&bound(), &handle), Err(HandleRefusal::Foreign), "{why}");
         assert_eq!(mode(&path), 0o600, "{why}");
         let (again, problems) = LocalSealer::open(folder.path());
         assert_eq!(problems, [], "{why}: told once");

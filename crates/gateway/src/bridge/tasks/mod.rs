@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use switchboard_core::Request;
 use switchboard_core::dispatch::{ServerTask, StartedTask};
-use switchboard_core::sealing::{HandleBinding, HandleKind, HandleRefused, JsonDigest};
+use switchboard_core::sealing::{HandleBinding, HandleKind, HandleRefusal, JsonDigest};
 use switchboard_wire::client::{InputRequest, TaskHandling};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::{JsonEdit, Raw, quote};
@@ -281,8 +281,8 @@ impl BridgeView {
         let place = self.place();
         let payload =
             self.sealer().open(&self.task_bound(&place), id).map_err(|why| match why {
-                HandleRefused::Foreign => foreign(),
-                HandleRefused::Expired => gone("expired", "this task is no longer kept"),
+                HandleRefusal::Foreign => foreign(),
+                HandleRefusal::Expired => gone("expired", "this task is no longer kept"),
             })?;
         serde_json::from_slice(&payload).map_err(|_| foreign())
     }

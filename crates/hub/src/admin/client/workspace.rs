@@ -121,7 +121,7 @@ impl HubWorkspace {
     }
 
     /// Questions for this session that belong to none of its calls. Returns the receiver once.
-    pub fn strays(&self) -> Option<mpsc::Receiver<PendingQuestion>> {
+    pub fn session_questions(&self) -> Option<mpsc::Receiver<PendingQuestion>> {
         self.strays.lock().take()
     }
 
