@@ -1,4 +1,5 @@
-//! The check of ARCHITECTURE.md against the tree: the files that it names exist, and its walks are short.
+//! The check of documents against the tree: the files that ARCHITECTURE.md and docs/performance.md name exist, and the
+//! walks of ARCHITECTURE.md are short.
 //!
 //! Used by `cargo xtask tidy`. [`super::dependencies`] compares the table of crates. It does not read prose.
 
@@ -10,19 +11,25 @@ use crate::failure::{AboutFile, Result};
 /// The most steps of a walk through the code.
 const MAX_WALK_STEPS: usize = 12;
 const DOCUMENT: &str = "ARCHITECTURE.md";
+/// The document that has a file for each mechanism.
+const MECHANISMS: &str = "docs/performance.md";
 /// The heading of the section with the walks.
 const WALKS: &str = "## Four walks";
 
-/// Returns the problems of the document.
+/// Returns the problems of both documents.
 pub(super) fn check(root: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
-    let path = root.join(DOCUMENT);
-    let text = std::fs::read_to_string(&path).about("read", &path)?;
-    Ok(problems(&text, files))
+    let read = |name: &str| {
+        let path = root.join(name);
+        std::fs::read_to_string(&path).about("read", &path)
+    };
+    let mut problems = problems(&read(DOCUMENT)?, files);
+    problems.extend(missing_files(MECHANISMS, &read(MECHANISMS)?, files));
+    Ok(problems)
 }
 
 fn problems(text: &str, files: &BTreeSet<String>) -> Vec<String> {
     let walks = section(text, WALKS);
-    let mut problems = missing_files(text, files);
+    let mut problems = missing_files(DOCUMENT, text, files);
     problems.extend(missing_modules(walks, files));
     problems.extend(long_walks(walks));
     problems
@@ -40,13 +47,13 @@ fn code_spans(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Source files that are named, and are not there.
-fn missing_files(text: &str, files: &BTreeSet<String>) -> Vec<String> {
+fn missing_files(document: &str, text: &str, files: &BTreeSet<String>) -> Vec<String> {
     let is_source = |span: &&str| Path::new(span).extension().is_some_and(|kind| kind == "rs");
     let named = code_spans(text).filter(is_source);
     let missing = named.filter(|name| {
         !files.iter().any(|file| file == name || file.ends_with(&format!("/{name}")))
     });
-    missing.map(|name| format!("{DOCUMENT}: there is no file `{name}`")).collect()
+    missing.map(|name| format!("{document}: there is no file `{name}`")).collect()
 }
 
 /// Modules of the walks, such as `core/dispatch/tool`, that are not there. A name without `/` is an item.

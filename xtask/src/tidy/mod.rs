@@ -1,14 +1,17 @@
 //! `cargo xtask tidy`: rules about the repository that need no other tool.
 //!
 //! Used by `cargo xtask test`. Few packages, short documents, nothing unfinished, lock files without download
-//! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]), and the files that it names
-//! ([`architecture`]); names, headers, sizes and layout of source files ([`source`]); long functions and copies of
-//! functions ([`functions`]); fixes without a reason ([`commits`]). It does not judge behaviour.
+//! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]), the files
+//! ([`architecture`]) and the items ([`items`]) that it names; names, headers, sizes and layout of source files
+//! ([`source`]) and the modules that headers name ([`headers`]); long functions and copies of functions
+//! ([`functions`]); fixes without a reason ([`commits`]). It does not judge behaviour.
 
 mod architecture;
 mod commits;
 mod dependencies;
 mod functions;
+mod headers;
+mod items;
 mod source;
 
 use std::collections::BTreeSet;
@@ -47,23 +50,31 @@ pub(crate) fn check() -> Result<()> {
     let files = tracked_files(&root)?;
     problems.extend(architecture::check(&root, &files)?);
     let mut bodies = functions::FunctionBodies::default();
-    for file in files {
+    let mut defined = items::DefinedItems::default();
+    let mut headers = headers::HeaderNames::default();
+    for file in &files {
         // A removed file is listed until the removal is committed.
-        if let Ok(bytes) = fs::read(root.join(&file)) {
+        if let Ok(bytes) = fs::read(root.join(file)) {
             let text = String::from_utf8_lossy(&bytes);
-            problems.extend(content(&file, &text));
-            problems.extend(source::check(&root, &file, &text));
-            if source::lacks_header_form(&file, &text) {
+            problems.extend(content(file, &text));
+            problems.extend(source::check(&root, file, &text));
+            if source::lacks_header_form(file, &text) {
                 problems.push(format!(
                     "{file}:1: the header says neither `Used by` nor `It does not`; say who uses the module"
                 ));
             }
-            if source::is_product_source(&file) {
-                bodies.add(&file, &text);
+            if source::is_product_source(file) {
+                bodies.add(file, &text);
+                defined.add(&text);
+                headers.add(file, &text);
             }
         }
     }
     problems.extend(bodies.duplicates());
+    problems.extend(headers.missing(&files, &defined));
+    for name in items::DOCUMENTS {
+        problems.extend(defined.undefined(name, &read(&root.join(name))?));
+    }
     if problems.is_empty() {
         return Ok(());
     }
