@@ -14,9 +14,15 @@ use serde::Serialize;
 /// The interval of keep-alive comments on a quiet stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Creates an event. Line breaks in JSON stand only between tokens, so a space can replace them.
+/// Creates an event; a comment, which readers skip, if `data` has no form in JSON. Line breaks in JSON stand only between tokens, so a space can replace them.
 pub(super) fn event(name: &str, data: &impl Serialize) -> Event {
-    let text = serde_json::to_string(data).unwrap_or_else(|_| "{}".to_owned());
+    let text = match serde_json::to_string(data) {
+        Ok(text) => text,
+        Err(error) => {
+            tracing::error!(%error, event = name, "an event is left out: it cannot be written as JSON");
+            return Event::default().comment("an event was left out");
+        }
+    };
     let text = if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], " ") } else { text };
     Event::default().event(name).data(text)
 }
