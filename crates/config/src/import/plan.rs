@@ -106,10 +106,12 @@ pub struct ImportTarget<'a> {
 /// scope does not depend on the project that the caller is in.
 pub fn plan_import(read: ClientServers, target: &ImportTarget<'_>) -> ImportPlan {
     let ClientServers { mut servers, mut problems } = read;
+    let existing = target.existing.iter().filter(|existing| !is_inherited_from(existing, &servers));
+    let existing = existing.collect();
     servers.sort_by(|one, other| order(one).cmp(&order(other)));
     problems.sort_by(|one, other| (&one.at, &one.message).cmp(&(&other.at, &other.message)));
     let plan = ImportPlan { problems, ..ImportPlan::default() };
-    let mut planner = ImportPlanner { target, plan, added: BTreeMap::new() };
+    let mut planner = ImportPlanner { target, existing, plan, added: BTreeMap::new() };
     for candidate in servers {
         planner.place(candidate);
     }
@@ -119,9 +121,18 @@ pub fn plan_import(read: ClientServers, target: &ImportTarget<'_>) -> ImportPlan
 /// A plan in the making.
 struct ImportPlanner<'a> {
     target: &'a ImportTarget<'a>,
+    /// The servers that candidates are compared with.
+    existing: Vec<&'a ExistingServer>,
     plan: ImportPlan,
     /// The servers that the plan adds so far.
     added: BTreeMap<ImportIdentity, SameServer>,
+}
+
+/// Whether an entry is inherited from a file that is imported: it is one of the candidates itself. An import under the
+/// same name stands in for it.
+fn is_inherited_from(existing: &ExistingServer, candidates: &[ImportCandidate]) -> bool {
+    existing.scope == Scope::Inherited
+        && candidates.iter().any(|candidate| candidate.at.origin == existing.at.origin)
 }
 
 /// The order in which candidates get their names: the user's before a project's, then by client and location.
@@ -214,13 +225,12 @@ impl ImportPlanner<'_> {
         &self,
         scope: Scope,
     ) -> impl Iterator<Item = (&ExistingServer, &ComparedEntry)> {
-        let visible =
-            self.target.existing.iter().filter(move |server| is_visible(server.scope, scope));
-        visible.filter_map(|server| Some((server, server.entry.as_ref()?)))
+        let visible = self.existing.iter().filter(move |server| is_visible(server.scope, scope));
+        visible.filter_map(|server| Some((*server, server.entry.as_ref()?)))
     }
 
     fn taken_names(&self, scope: Scope) -> BTreeSet<&str> {
-        let existing = self.target.existing.iter().filter(|server| {
+        let existing = self.existing.iter().filter(|server| {
             // A file holds a name once. An entry elsewhere that awaits a decision has no say.
             server.scope == scope
                 || is_visible(server.scope, scope)

@@ -202,6 +202,24 @@ skip own (claude-code): it is the same server as `own` at config/settings.json:1
     assert_eq!(plan(&world, &[ClientApp::ClaudeCode], None), expected);
 }
 
+/// An inherited server is no copy: `import` of that client makes one, under the same name. Of another client, an equal
+/// server is skipped.
+#[test]
+fn an_inherited_server_can_be_imported() {
+    let world = World::new();
+    world.write("home/.cursor/mcp.json", &servers(r#""gh": {"command": "gh"}"#));
+    world.write("home/.claude.json", &servers(r#""git": {"command": "gh"}"#));
+    world.write("config/settings.json", r#"{"inherit": ["cursor"]}"#);
+    assert_eq!(
+        plan(&world, &[ClientApp::Cursor], None),
+        "add gh (cursor, user) from home/.cursor/mcp.json:1:17\n"
+    );
+    assert_eq!(
+        plan(&world, &[ClientApp::ClaudeCode], None),
+        "skip git (claude-code): it is the same server as `gh` at home/.cursor/mcp.json:1:17\n"
+    );
+}
+
 /// In the local scope, an entry of the project counts once a person has approved it.
 #[test]
 fn a_plan_for_a_project_compares_with_approved_entries() {
