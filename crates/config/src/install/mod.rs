@@ -226,9 +226,7 @@ impl InstalledEntry {
     fn from_entry(entry: Option<Value>, program: &Path) -> Self {
         match entry {
             None => Self::Nothing,
-            Some(entry) if is_switchboard_entry(&entry) || starts_program(&entry, program) => {
-                Self::Ours(entry)
-            }
+            Some(entry) if is_entry_of_program(&entry, program) => Self::Ours(entry),
             Some(entry) => Self::Other(entry),
         }
     }
@@ -274,9 +272,11 @@ pub fn is_switchboard_entry(entry: &Value) -> bool {
     matches!(file, "switchboard" | "switchboard.exe") && is_for_clients(entry)
 }
 
-/// Whether an entry starts the program at `program` for a client, whatever the program's name.
-pub(crate) fn starts_program(entry: &Value, program: &Path) -> bool {
-    command(entry).is_some_and(|command| Path::new(command) == program) && is_for_clients(entry)
+/// Whether an entry starts this program for a client: under its usual name wherever it lies, or under any name at
+/// `program`.
+pub(crate) fn is_entry_of_program(entry: &Value, program: &Path) -> bool {
+    let starts_program = command(entry).is_some_and(|command| Path::new(command) == program);
+    is_switchboard_entry(entry) || starts_program && is_for_clients(entry)
 }
 
 /// The program that an entry starts.

@@ -95,7 +95,7 @@ impl ClientPresence {
 impl OurEntry {
     fn find(server: &ImportCandidate, program: &Path, host: &HostContext) -> Option<Self> {
         let entry = &server.entry;
-        if !install::is_switchboard_entry(entry) && !install::starts_program(entry, program) {
+        if !install::is_entry_of_program(entry, program) {
             return None;
         }
         let command = install::command(entry)?;

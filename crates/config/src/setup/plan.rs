@@ -208,8 +208,10 @@ impl ClientPlan {
         options: &SetupOptions,
     ) -> Self {
         let read = workspace.read_client_files(&[client], ClientFileOwner::User);
-        let overview = ClientOverview::new(client, &read.servers, &options.launch.program, host);
-        let is_other = |server: &ImportCandidate| !install::is_switchboard_entry(&server.entry);
+        let program = &options.launch.program;
+        let overview = ClientOverview::new(client, &read.servers, program, host);
+        let is_other =
+            |server: &ImportCandidate| !install::is_entry_of_program(&server.entry, program);
         let mut plan = Self {
             servers: read.servers.into_iter().filter(is_other).collect(),
             files: Vec::new(),

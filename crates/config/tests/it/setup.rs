@@ -86,6 +86,35 @@ fn no_client_changes_where_our_settings_cannot() {
     assert!(matches!(error, Error::Edit { .. }), "{error}");
 }
 
+/// The person has renamed the program, so that its entry is known by its path only.
+#[test]
+fn a_program_under_another_name_finds_its_own_entry_again() {
+    let world = two_clients();
+    let mut options = options();
+    options.launch.program = "/opt/bin/sb".into();
+    let plan = || plan_setup(&world.workspace(), &world.surroundings, &options);
+    carry_out(&plan(), &world.workspace(), &world.surroundings, &options, None).unwrap();
+    let cursor = text(&world, CURSOR).unwrap();
+    assert!(cursor.contains("/opt/bin/sb"), "{cursor}");
+    let again = plan();
+    assert!(again.is_empty(), "{again:?}");
+}
+
+/// A client's servers that were inherited until now move like all others, and stay no second time.
+#[test]
+fn servers_that_were_inherited_move_over() {
+    let world = two_clients();
+    world.write(OURS, r#"{"inherit": ["cursor"]}"#);
+    world.write("home/.claude.json", r#"{"mcpServers": {"first": {"command": "one"}}}"#);
+    let done = carry_out(&plan(&world), &world.workspace(), &world.surroundings, &options(), None);
+    assert_eq!(done.unwrap().imported, ["first", "two"]);
+    assert!(!text(&world, CURSOR).unwrap().contains("\"one\""));
+    let desired = world.workspace().desired();
+    let names: Vec<_> = desired.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["first", "two"]);
+    assert!(plan(&world).is_empty());
+}
+
 /// Claude Code keeps its history in the file of its servers.
 #[test]
 fn a_client_may_have_a_large_file() {
