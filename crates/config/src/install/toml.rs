@@ -8,6 +8,9 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 use crate::edit::EditError;
 use crate::source::{LineIndex, SourceOrigin};
 
+/// The byte-order mark.
+const MARK: char = '\u{feff}';
+
 pub(super) fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
     let document = parse(text)?;
     let Some(servers) = document.get(path[0]) else { return Ok(None) };
@@ -20,34 +23,77 @@ pub(super) fn get(text: &str, path: &[&str]) -> Result<Option<Value>, EditError>
 
 pub(super) fn set(text: &str, path: &[&str], entry: &Value) -> Result<String, EditError> {
     let (member, name) = (path[0], path[1]);
-    let mut document = parse(text)?;
-    let servers = document.entry(member).or_insert_with(|| {
-        // Implicit, because its header above the headers of its entries would be empty.
-        let mut servers = Table::new();
-        servers.set_implicit(true);
-        Item::Table(servers)
-    });
-    let is_inline = servers.is_inline_table();
-    let servers = table_mut(servers, member)?;
-    match servers.get_mut(name).and_then(Item::as_table_like_mut) {
-        Some(standing) => update(standing, entry),
-        None if is_inline => drop(servers.insert(name, Item::Value(from_json(entry)))),
-        None => {
-            let mut fresh = Table::new();
-            update(&mut fresh, entry);
-            servers.insert(name, Item::Table(fresh));
+    rewrite(text, |document| {
+        let servers = document.entry(member).or_insert_with(|| {
+            // Implicit, because its header above the headers of its entries would be empty.
+            let mut servers = Table::new();
+            servers.set_implicit(true);
+            Item::Table(servers)
+        });
+        let is_inline = servers.is_inline_table();
+        let servers = table_mut(servers, member)?;
+        match servers.get_mut(name).and_then(Item::as_table_like_mut) {
+            Some(standing) => update(standing, entry),
+            None if is_inline => drop(servers.insert(name, Item::Value(from_json(entry)))),
+            None => {
+                let mut fresh = Table::new();
+                update(&mut fresh, entry);
+                servers.insert(name, Item::Table(fresh));
+            }
         }
-    }
-    Ok(document.to_string())
+        Ok(())
+    })
 }
 
 pub(super) fn remove(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (member, name) = (path[0], path[1]);
-    let mut document = parse(text)?;
-    if let Some(servers) = document.get_mut(member) {
-        table_mut(servers, member)?.remove(name);
-    }
-    Ok(document.to_string())
+    rewrite(text, |document| {
+        if let Some(servers) = document.get_mut(member) {
+            table_mut(servers, member)?.remove(name);
+        }
+        Ok(())
+    })
+}
+
+/// Changes the document of a text. The parser drops carriage returns and a byte-order mark, which stay here.
+fn rewrite(
+    text: &str,
+    change: impl FnOnce(&mut DocumentMut) -> Result<(), EditError>,
+) -> Result<String, EditError> {
+    let (mark, rest) = text.split_at(if text.starts_with(MARK) { MARK.len_utf8() } else { 0 });
+    let mut document = parse(rest)?;
+    change(&mut document)?;
+    Ok(format!("{mark}{}", keep_line_ends(rest, &document.to_string())))
+}
+
+/// The text `new` with the line ends of `old`: those of equal lines before and after the change, and on changed lines
+/// that of the first line.
+fn keep_line_ends(old: &str, new: &str) -> String {
+    // The parser ends every text with a line end.
+    let has_no_end = !old.ends_with('\n') && old.lines().last() == new.lines().last();
+    let new = if has_no_end { new.trim_end_matches('\n') } else { new };
+    let (old, new): (Vec<_>, Vec<_>) =
+        (old.split_inclusive('\n').collect(), new.split_inclusive('\n').collect());
+    let is_equal = |(old, new): (&&str, &&str)| {
+        split_line_end(old).0 == split_line_end(new).0 && old.ends_with('\n') == new.ends_with('\n')
+    };
+    let start = old.iter().zip(&new).take_while(|pair| is_equal(*pair)).count();
+    let (old_rest, new_rest) = (&old[start..], &new[start..]);
+    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let end = pairs.take_while(|pair| is_equal(*pair)).count();
+    let has_returns = old.first().is_some_and(|first| first.ends_with("\r\n"));
+    let line_end = if has_returns { "\r\n" } else { "\n" };
+    let changed = new_rest[..new_rest.len() - end].iter().map(|line| match split_line_end(line) {
+        (line, "") => line.to_owned(),
+        (line, _) => format!("{line}{line_end}"),
+    });
+    let (before, after) = (old[..start].concat(), old_rest[old_rest.len() - end..].concat());
+    before + &changed.collect::<String>() + &after
+}
+
+/// Splits a line from its end.
+fn split_line_end(line: &str) -> (&str, &str) {
+    line.split_at(line.trim_end_matches('\n').trim_end_matches('\r').len())
 }
 
 /// Sets the members of `entry` in a table; equal ones are not touched.

@@ -86,6 +86,14 @@ fn beside_what_is_there_in_toml() {
             "mcp_servers = { other = { command = \"x\" } }\n",
             "mcp_servers = { other = { command = \"x\" } , switchboard = { command = \"/opt/bin/switchboard\", args = [\"connect\"] } }\n".to_owned(),
         ),
+        // Line ends and a byte-order mark of another system stay.
+        (
+            "\u{feff}model = \"m\"\r\n\r\n[mcp_servers.other]\r\ncommand = '''\r\na\r\n'''\r\n\r\n[tui]\na=1\r\nb=2",
+            format!(
+                "\u{feff}model = \"m\"\r\n\r\n[mcp_servers.other]\r\ncommand = '''\r\na\r\n'''\r\n\r\n{}\r\n[tui]\na=1\r\nb=2",
+                ours.replace('\n', "\r\n")
+            ),
+        ),
     ] {
         check(ClientApp::Codex, ".codex/config.toml", before, &after);
     }
