@@ -172,11 +172,17 @@ fn insert(text: &str, path: &[&str], value: &Value) -> Result<String, EditError>
     let document = JsonDocument::parse(text)?;
     let depth = (0..path.len()).rev().find(|depth| document.find(&path[..*depth]).is_some());
     let depth = depth.unwrap_or(0);
-    let Some(ast::Value::Object(object)) = document.find(&path[..depth]) else {
-        return Err(EditError::NotAnObject(path[..depth].join(".")));
-    };
     let wrap =
         |value: Value, key: &&str| Value::Object(Map::from_iter([((*key).to_owned(), value)]));
+    let object = match document.find(&path[..depth]) {
+        Some(ast::Value::Object(object)) => object,
+        // Nothing is there: readers take `null` for a missing member.
+        Some(ast::Value::NullKeyword(_)) => {
+            let object = path[depth..].iter().rev().fold(value.clone(), wrap);
+            return merge(text.to_owned(), &path[..depth], &object);
+        }
+        _ => return Err(EditError::NotAnObject(path[..depth].join("."))),
+    };
     let value = path[depth + 1..].iter().rev().fold(value.clone(), wrap);
     let (layout, key) = (TextLayout::detect(text), Value::from(path[depth]).to_string());
     let multiline =

@@ -21,6 +21,7 @@ fn into_nothing() {
     check_set("", &["mcpServers", "a"], &entry, file);
     check_set("{}", &["mcpServers", "a"], &entry, file.trim_end());
     check_set("// mine\n", &["mcpServers", "a"], &entry, &format!("// mine\n{file}"));
+    check_set("{\n  \"mcpServers\": null\n}\n", &["mcpServers", "a"], &entry, file);
 }
 
 #[test]
