@@ -138,6 +138,10 @@ fn read_file(path: &Path) -> Result<SecretText, SecretLookupError> {
         failed(format!("its file `{}` cannot be read: {}", path.display(), error.kind()))
     };
     let mut bytes = Vec::new();
+    // Opening a pipe that nobody writes to would wait forever.
+    if !std::fs::metadata(path).map_err(|error| why(&error))?.is_file() {
+        return Err(failed(format!("its file `{}` is not a regular file", path.display())));
+    }
     let file = std::fs::File::open(path).map_err(|error| why(&error))?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| why(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
@@ -198,6 +202,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test makes a pipe")]
     fn a_file_is_its_value_without_the_last_line_break() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
@@ -209,6 +214,11 @@ mod tests {
         assert_eq!(find().unwrap_err(), "its file has nothing");
         std::fs::write(&path, vec![b'x'; 70_000]).unwrap();
         assert!(find().unwrap_err().ends_with("is longer than 64 KiB"));
+        // Nobody writes to this pipe, so opening it would wait forever.
+        std::fs::remove_file(&path).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        assert!(find().unwrap_err().ends_with("is not a regular file"));
     }
 
     #[test]
@@ -222,6 +232,22 @@ mod tests {
         let value = [("A".to_owned(), SecretText::new("x"))].into();
         secrets.store.set(&value).unwrap();
         assert_eq!(find(&secrets, &provider).unwrap(), "2");
+    }
+
+    /// 1Password's program gets the reference as one argument, however it is written.
+    #[test]
+    fn a_reference_is_read_with_the_program_of_1password() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("op");
+        std::fs::write(&program, "#!/bin/sh\nprintf '%s|' \"$@\"\n").unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut secrets = secrets(folder.path());
+        secrets.commands.env =
+            vec![("PATH".into(), format!("{}:/bin", folder.path().display()).into())];
+        let reference = "op://My vault/it's $(id)/field".to_owned();
+        let read = find(&secrets, &SecretProvider::OnePassword(reference.clone()));
+        assert_eq!(read.unwrap(), format!("read|--no-newline|{reference}|"));
     }
 
     #[test]
