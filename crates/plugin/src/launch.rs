@@ -61,7 +61,7 @@ impl Worker {
         let gauge = Arc::new(FloodGauge::new());
         let log = options.logs.as_ref().map(|logs| logs.sink(&order.load.name(), "plugins"));
         let stderr = MeteredStderr { log, gauge: gauge.clone() };
-        let stderr = StderrOptions { sink: Some(Arc::new(stderr)) };
+        let stderr = StderrOptions { sink: Some(Arc::new(stderr)), ..StderrOptions::default() };
         let order =
             serde_json::to_string(order).map_err(|error| PluginFault::Spawn(error.to_string()))?;
         let command = ProcessCommand {

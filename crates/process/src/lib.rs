@@ -36,7 +36,7 @@ pub use exit::ProcessExit;
 pub use guard::ProcessGuard;
 pub use handle::Process;
 pub use process_tree::ProcessInfo;
-pub use stderr::{StderrOptions, StderrSink};
+pub use stderr::{StderrOptions, StderrRedaction, StderrSink};
 
 pub use stdout::StdoutPipe;
 

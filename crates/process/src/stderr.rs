@@ -27,18 +27,24 @@ pub trait StderrSink: Send + Sync {
     fn write(&self, chunk: &[u8]);
 }
 
+/// Takes out of a text what nobody may see.
+pub type StderrRedaction = dyn Fn(&str) -> String + Send + Sync;
+
 /// Options for a child's standard error, beside the tail that is always kept.
 #[derive(Clone, Default)]
 pub struct StderrOptions {
     /// The sink for every byte.
     pub sink: Option<Arc<dyn StderrSink>>,
+    /// The redaction of the tail, which stands in errors.
+    pub redaction: Option<Arc<StderrRedaction>>,
 }
 
 /// The last bytes of a stream.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct StderrTail {
     bytes: VecDeque<u8>,
     cut: bool,
+    redaction: Option<Arc<StderrRedaction>>,
 }
 
 /// The reading side.
@@ -52,7 +58,9 @@ pub(super) struct StderrReader {
 
 impl fmt::Debug for StderrOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StderrOptions").field("sink", &self.sink.is_some()).finish()
+        let mut shown = f.debug_struct("StderrOptions");
+        shown.field("sink", &self.sink.is_some()).field("redaction", &self.redaction.is_some());
+        shown.finish()
     }
 }
 
@@ -67,13 +75,14 @@ impl StderrTail {
         self.cut |= surplus > 0;
     }
 
-    /// The tail as text. Characters that the cut at the front or the end of the last read splits are left
-    /// out; bytes that are not UTF-8 are replaced.
+    /// The tail as redacted text. Characters that the cut at the front or the end of the last read splits are
+    /// left out; bytes that are not UTF-8 are replaced.
     pub(super) fn text(&self) -> String {
         let bytes: Vec<u8> = self.bytes.iter().copied().collect();
         let split = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
         let bytes = &bytes[if self.cut { split } else { 0 }..];
-        String::from_utf8_lossy(&bytes[..bytes.len() - unfinished_char_len(bytes)]).into_owned()
+        let text = String::from_utf8_lossy(&bytes[..bytes.len() - unfinished_char_len(bytes)]);
+        self.redaction.as_ref().map_or_else(|| text.to_string(), |redact| redact(&text))
     }
 }
 
@@ -90,7 +99,8 @@ fn unfinished_char_len(bytes: &[u8]) -> usize {
 
 impl StderrReader {
     pub(super) fn new(pipe: pipe::Receiver, options: StderrOptions) -> Self {
-        Self { pipe: Some(pipe), tail: Arc::default(), sink: options.sink }
+        let tail = StderrTail { redaction: options.redaction, ..StderrTail::default() };
+        Self { pipe: Some(pipe), tail: Arc::new(Mutex::new(tail)), sink: options.sink }
     }
 
     pub(super) fn tail(&self) -> Arc<Mutex<StderrTail>> {
@@ -142,7 +152,7 @@ impl StderrReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TAIL_BYTES, StderrTail};
+    use super::{Arc, MAX_TAIL_BYTES, StderrTail};
 
     fn tail(chunks: &[&[u8]]) -> StderrTail {
         let mut tail = StderrTail::default();
@@ -164,6 +174,13 @@ mod tests {
                 "chunks of {size}"
             );
         }
+    }
+
+    #[test]
+    fn a_redaction_sees_what_came_in_parts() {
+        let mut tail = tail(&[b"token hun", b"ter2!\n"]);
+        tail.redaction = Some(Arc::new(|text| text.replace("hunter2!", "***")));
+        assert_eq!(tail.text(), "token ***\n");
     }
 
     #[test]

@@ -170,6 +170,24 @@ fn a_project_gets_a_secret_when_a_person_agreed_to_it() {
     assert_eq!(token(&story), format!("{ROTATED_MARK}-1"));
 }
 
+/// A server that is refused somewhere may print its token. Its log keeps what it printed; no command repeats the value.
+#[test]
+fn a_failure_does_not_quote_the_secret_that_a_server_printed() {
+    let story = Story::new();
+    set(&story, "TOKEN", &format!("{MARK}-1"));
+    let script = "echo \"token $TOKEN is refused\" >&2; exit 3";
+    let entry = ["-e", "TOKEN=${secret:TOKEN}", "own", "--", "sh", "-c", script];
+    assert!(story.quietly(&[&["add", "-s", "user"], &entry[..]].concat()).status.success());
+    let all = [&["list"][..], &["list", "--json"], &["doctor"], &["tools"], &["call", "own/x"]];
+    for args in all.into_iter().chain([&["reconnect", "own"][..]]) {
+        let output = story.quietly(args);
+        hides(&output);
+        let said = [&output.stdout[..], &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("token ******** is refused"), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn providers_are_asked_and_never_quoted() {
     let story = Story::new();

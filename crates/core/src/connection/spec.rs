@@ -5,6 +5,7 @@
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
+use switchboard_config::secret::SecretText;
 use switchboard_config::{Entry, Scope, StartPolicy, Transport};
 use switchboard_wire::{self as wire, Era, http::CredentialProvider, link::pair};
 
@@ -40,6 +41,8 @@ pub struct ConnectionSpec {
     pub credentials: Arc<dyn CredentialProvider>,
     /// Identifies the credentials; no secret.
     pub credential_id: String,
+    /// The secrets in the entry, which no error of the server shows.
+    pub secrets: Arc<[SecretText]>,
 }
 
 /// How a server is reached.
@@ -128,7 +131,7 @@ impl ConnectionSpec {
 }
 
 impl fmt::Debug for ConnectionSpec {
-    // Leaves out the environment and the credentials: they must not be logged.
+    // Leaves out the environment, the credentials and the secrets: they must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spec")
             .field("server", &self.server)

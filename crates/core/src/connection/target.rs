@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_config::{Ide, Remote, Stdio, Transport};
-use switchboard_process::ProcessCommand;
+use switchboard_process::{ProcessCommand, StderrOptions, StderrRedaction};
 use switchboard_wire::{
     self as wire, Era, Version,
     client::{
@@ -115,9 +115,18 @@ fn process(
     if is_loop(&command, shared) {
         return Err(ConnectionError::Loop);
     }
-    let stderr = (shared.stderr)(spec);
+    let stderr = StderrOptions { redaction: redaction(spec), ..(shared.stderr)(spec) };
     let guard = shared.guard.clone();
     Ok(ServerTarget::Stdio(wire::client::StdioTarget { command, guard, stderr }))
+}
+
+/// Redacts the secrets of the entry, which a server may print when it is refused somewhere.
+fn redaction(spec: &ConnectionSpec) -> Option<Arc<StderrRedaction>> {
+    let secrets = spec.secrets.clone();
+    let redact = move |text: &str| {
+        secrets.iter().fold(text.to_owned(), |text, secret| secret.redact_in(&text))
+    };
+    (!spec.secrets.is_empty()).then(|| Arc::new(redact) as Arc<StderrRedaction>)
 }
 
 fn command_of(spec: &ConnectionSpec, entry: &Stdio) -> Result<SpecCommand, ConnectionError> {

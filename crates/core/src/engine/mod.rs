@@ -426,6 +426,7 @@ fn shared(options: &EngineOptions, logs: Option<ServerLogs>, eras: &EraStore) ->
     if let Some(logs) = logs {
         shared.stderr = Arc::new(move |spec| StderrOptions {
             sink: Some(logs.sink(&spec.server, &log_name_of_spec(spec))),
+            ..StderrOptions::default()
         });
     }
     shared

@@ -115,7 +115,7 @@ fn a_flood_of_standard_error_is_read_counted_and_forgotten() {
     bounded(async {
         for guard in both() {
             let count = Arc::new(Count::default());
-            let options = StderrOptions { sink: Some(count.clone()) };
+            let options = StderrOptions { sink: Some(count.clone()), ..StderrOptions::default() };
             let flood = stubborn(["flood", &FLOOD.to_string()]);
             let SpawnedProcess { mut stdout, process, .. } =
                 spawn(flood, &guard, options).await.unwrap();

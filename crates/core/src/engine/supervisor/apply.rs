@@ -132,6 +132,7 @@ impl Inner {
             variant: ConnectionSharing::Shared,
             credentials,
             credential_id,
+            secrets: server.secrets.values().cloned().collect(),
         }
     }
 
@@ -272,5 +273,6 @@ fn in_process(
         variant: ConnectionSharing::Shared,
         credentials: Arc::new(NoCredentials),
         credential_id: String::new(),
+        secrets: Arc::new([]),
     }
 }

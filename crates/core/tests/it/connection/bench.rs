@@ -167,6 +167,7 @@ pub(super) fn spec(id: &str, server: &Arc<Scripted>) -> ConnectionSpec {
         variant: ConnectionSharing::Shared,
         credentials: Arc::new(NoCredentials),
         credential_id: String::new(),
+        secrets: Arc::new([]),
     }
 }
 

@@ -122,7 +122,7 @@ async fn listening(
     guard: &ProcessGuard,
 ) -> (Url, (Process, pipe::Sender)) {
     let announcement = Arc::new(Announcement::default());
-    let stderr = StderrOptions { sink: Some(announcement.clone()) };
+    let stderr = StderrOptions { sink: Some(announcement.clone()), ..StderrOptions::default() };
     let SpawnedProcess { stdin, mut stdout, process } =
         spawn(command, guard, stderr).await.unwrap();
     // The output is not needed, but the server must not block on it.
