@@ -374,6 +374,37 @@ fn clients_say_who_is_connected() {
     stop(&story.home);
 }
 
+/// What is inherited from a client's file comes back to that client through us.
+#[test]
+fn status_and_doctor_mention_servers_that_a_client_has_twice_by_inheritance() {
+    let story = eight_clients();
+    story.write("../.config/switchboard/settings.json", "{\"inherit\": [\"windsurf\"]}\n");
+    let status = || String::from_utf8(story.quietly(&["status", "--json"]).stdout).unwrap();
+    assert!(!status().contains("twice"));
+    story.quietly(&["install", "windsurf", "--yes"]);
+    assert!(status().contains("windsurf has github twice"));
+    assert!(story.quietly(&["setup", "windsurf", "--yes"]).status.success());
+    assert!(!status().contains("twice"));
+}
+
+/// A copy of a project's servers doubles them for the client that reads them itself. `setup` leaves project files alone.
+#[test]
+fn status_and_doctor_mention_servers_of_the_project_that_a_client_has_twice() {
+    let story = Story::new();
+    story.write(".cursor/mcp.json", r#"{"mcpServers": {"app": {"command": "sh"}}}"#);
+    story.quietly(&["install", "cursor", "--yes"]);
+    let shown = |args: &[&str]| String::from_utf8(story.quietly(args).stdout).unwrap();
+    assert!(!shown(&["status", "--json"]).contains("twice"));
+    assert!(story.quietly(&["import", "cursor", "--project-files", "--yes"]).status.success());
+    for args in [&["doctor", "--json"][..], &["status", "--json"]] {
+        let shown = shown(args);
+        assert!(shown.contains("cursor has app twice"), "{args:?}: {shown}");
+        assert!(shown.contains("`switchboard remove app`"), "{args:?}: {shown}");
+    }
+    assert!(story.quietly(&["remove", "app"]).status.success());
+    assert!(!shown(&["status", "--json"]).contains("twice"));
+}
+
 /// A project whose `.mcp.json` has a kiosk; another one is the user's.
 fn two_kiosks() -> Story {
     let story = Story::new();

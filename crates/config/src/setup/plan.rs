@@ -152,14 +152,52 @@ impl SetupPlan {
     }
 
     /// The servers that each client has in its own files and through us, for clients that have our entry.
-    pub fn copies(&self) -> impl Iterator<Item = (ClientApp, ServerCopies)> {
+    pub fn copies(
+        &self,
+        workspace: &ConfigWorkspace,
+    ) -> impl Iterator<Item = (ClientApp, ServerCopies)> {
+        let mut servers = workspace.desired().servers;
+        servers.retain(|server| server.scope == Scope::Inherited);
         let with_us = self.clients.iter().filter(|plan| !plan.overview.entries.is_empty());
-        with_us.map(|plan| {
-            let copies = plan.for_all_projects().filter_map(|server| match self.place(server) {
-                ServerPlace::Present(name) => Some((server.name.clone(), name.to_owned())),
-                ServerPlace::Planned(_) | ServerPlace::Elsewhere => None,
+        with_us.map(move |plan| {
+            let copies = plan.for_all_projects().filter_map(|server| {
+                let inherited = servers.iter().find(|inherited| inherited.at == server.at);
+                let name = match (self.place(server), inherited) {
+                    (ServerPlace::Present(name), _) => name,
+                    (_, Some(inherited)) => &inherited.name,
+                    _ => return None,
+                };
+                Some((server.name.clone(), name.to_owned()))
             });
             (plan.overview.client, copies.collect())
+        })
+    }
+
+    /// The servers that each client has in the caller's project, in its own files and through us, for clients that have
+    /// our entry. A setup takes none of them out.
+    pub fn project_copies(
+        &self,
+        workspace: &ConfigWorkspace,
+    ) -> impl Iterator<Item = (ClientApp, ServerCopies)> {
+        let with_us = self.clients.iter().filter(|plan| !plan.overview.entries.is_empty());
+        with_us.filter_map(|plan| {
+            let client = plan.overview.client;
+            let in_user_files = plan.servers.iter().filter(|server| server.project.is_some());
+            let in_project = self.project.servers.iter().filter(|server| server.client == client);
+            let servers: Vec<_> = in_user_files.chain(in_project).cloned().collect();
+            if servers.is_empty() {
+                return None;
+            }
+            let read = ClientServers { servers, problems: Vec::new() };
+            let import = workspace.plan_import(read, Some(Scope::Local));
+            let is_added = |name: &str| import.add.iter().any(|planned| planned.name == name);
+            let copies = import.skip.iter().filter_map(|skipped| match &skipped.reason {
+                SkipReason::Same(same) if !is_added(&same.name) => {
+                    Some((skipped.candidate.name.clone(), same.name.clone()))
+                }
+                _ => None,
+            });
+            Some((client, copies.collect()))
         })
     }
 

@@ -6,15 +6,13 @@
 mod plan_json;
 mod plan_text;
 
-use std::collections::BTreeMap;
-
 use switchboard_config::import::{ImportCandidate, SkippedImport};
 use switchboard_config::install::LaunchCommand;
 use switchboard_config::setup::{
-    ClientFailure, ClientPlan, ServerPlace, SetupObstacle, SetupOptions, SetupOutcome, SetupPlan,
-    carry_out, plan_setup,
+    ClientFailure, ClientPlan, ServerCopies, ServerPlace, SetupObstacle, SetupOptions,
+    SetupOutcome, SetupPlan, carry_out, plan_setup,
 };
-use switchboard_config::{Platform, redact};
+use switchboard_config::{Platform, command_line, redact};
 
 use super::install::{InstallConsent, consent, launch, program};
 use super::secret_moves::SecretMoves;
@@ -114,16 +112,27 @@ pub(in crate::commands) fn doubled_notices(caller: &Caller) -> Vec<Notice> {
     let launch = LaunchCommand { program, args: vec!["connect".to_owned()] };
     let options = options(launch, &SetupArgs::default());
     let plan = plan_setup(&caller.workspace, &caller.surroundings, &options);
-    let notice = |(client, copies): (_, BTreeMap<String, String>)| {
+    let notice = |client, copies: &ServerCopies, hint: String| {
         let names: Vec<_> = copies.keys().map(|name| show::word(name)).collect();
         (!names.is_empty()).then(|| {
             let message =
                 format!("{client} has {} twice: in its own file and through us", names.join(", "));
-            Notice::warning(message)
-                .with_hint(format!("`switchboard setup {client}` takes them out of its file"))
+            Notice::warning(message).with_hint(hint)
         })
     };
-    plan.copies().filter_map(notice).collect()
+    let of_user = plan.copies(&caller.workspace).filter_map(|(client, copies)| {
+        let hint = format!("`switchboard setup {client}` takes them out of its file");
+        notice(client, &copies, hint)
+    });
+    let of_project = plan.project_copies(&caller.workspace).filter_map(|(client, copies)| {
+        let ours = copies.values().next()?;
+        let hint = format!(
+            "take them out of its file for this project, or out of here with `{}`",
+            command_line("remove", [&**ours])
+        );
+        notice(client, &copies, hint)
+    });
+    of_user.chain(of_project).collect()
 }
 
 fn report(
