@@ -288,6 +288,22 @@ fn a_server_that_policy_forbids_stays_where_it_is() {
 }
 
 #[test]
+fn a_client_that_cannot_be_installed_in_is_copied_from() {
+    let story = Story::new();
+    let goose = "extensions:\n  weather:\n    type: stdio\n    cmd: weather-server\n";
+    story.write("../.config/goose/config.yaml", goose);
+    story.write("../.continue/config.yaml", "name: mine\n");
+    let shown = story.home.shown(&story.quietly(&["setup", "--yes"]));
+    assert!(shown.contains("~/.config/goose/config.yaml  1 server, only copied"), "{shown}");
+    assert!(shown.contains("imported 1 server, changed 0 files"), "{shown}");
+    assert!(!shown.contains(".continue"), "it has nothing to copy: {shown}");
+    assert_eq!(imported(&story), ["weather"]);
+    assert_eq!(text_of(&story, ".config/goose/config.yaml"), goose);
+    let again = story.home.shown(&story.quietly(&["setup", "--yes"]));
+    assert!(again.contains("nothing to do"), "{again}");
+}
+
+#[test]
 fn single_clients_and_those_that_are_only_copied() {
     let story = eight_clients();
     story.write(

@@ -24,7 +24,7 @@ use crate::workspace::ConfigWorkspace;
 /// The options of a setup.
 #[derive(Debug, Clone)]
 pub struct SetupOptions {
-    /// The clients; if empty, all that are on this machine and can be installed into.
+    /// The clients; if empty, all that are on this machine.
     pub clients: Vec<ClientApp>,
     /// The name of our entry.
     pub name: String,
@@ -323,10 +323,11 @@ impl ClientPlan {
         self.servers.iter().filter(|server| server.project.is_none())
     }
 
-    /// Whether the client is part of a setup that names no clients.
+    /// Whether the client is part of a setup that names no clients: it is on this machine, and there is something to
+    /// install in it or to copy from it.
     fn is_proposed(&self) -> bool {
-        self.overview.presence.is_some()
-            && !matches!(self.obstacle, Some(SetupObstacle::NotInstallable))
+        let is_installable = !matches!(self.obstacle, Some(SetupObstacle::NotInstallable));
+        self.overview.presence.is_some() && (is_installable || !self.servers.is_empty())
     }
 
     /// Whether the servers of the client are imported.

@@ -4,7 +4,9 @@
 
 use switchboard_config::import::{ImportCandidate, SkipReason};
 use switchboard_config::redact;
-use switchboard_config::setup::{ClientPlan, MemberValue, PlannedFile, ServerPlace, SetupPlan};
+use switchboard_config::setup::{
+    ClientPlan, MemberValue, PlannedFile, ServerPlace, SetupObstacle, SetupPlan,
+};
 
 use super::{SetupProposal, notices, obstacle_text, sources};
 use crate::commands::clients::presence_text;
@@ -44,6 +46,7 @@ fn client_row(client: &ClientPlan, plan: &SetupPlan, printer: &Printer) -> [Stri
         count => show::count(count, "server"),
     };
     let servers = match (&client.obstacle, client.overview.entries.is_empty()) {
+        (Some(SetupObstacle::NotInstallable), _) => format!("{servers}, only copied"),
         (Some(obstacle), _) => format!("left alone: {}", obstacle_text(obstacle)),
         (None, true) => servers,
         (None, false) => format!("has Switchboard, {servers}"),
