@@ -1,5 +1,6 @@
 //! Tests that the documents show the program's real output and options. `INSTA_UPDATE=always` rewrites them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -17,6 +18,9 @@ use switchboard_testkit::http::{Reply, Scripted};
 use switchboard_wire::{Remedy, RemoteError};
 
 use crate::{Home, Story};
+
+/// The page beside the folder of the others. Its commands would need minutes and a network.
+const README: &str = "../README.md";
 
 fn page(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
@@ -155,11 +159,7 @@ fn the_tests_that_the_page_of_promises_names_exist() {
 #[test]
 fn the_guide_is_what_happens() {
     let mut pages = vec!["getting-started.md".to_owned(), "install.md".to_owned()];
-    for folder in ["clients", "features", "problems"] {
-        let files = std::fs::read_dir(page(folder)).unwrap().flatten();
-        let name = |file: std::fs::DirEntry| file.file_name().into_string().unwrap();
-        pages.extend(files.map(|file| format!("{folder}/{}", name(file))));
-    }
+    pages.extend(pages_in(&["clients", "features", "problems"]));
     assert!(pages.len() > 15, "{pages:?}");
     std::thread::scope(|scope| {
         for name in &pages {
@@ -171,26 +171,38 @@ fn the_guide_is_what_happens() {
 fn typed_again(name: &str) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let server = runtime.block_on(Scripted::start(|_| async { Reply::empty(401) }));
-    let story = Story::new();
-    let bin = story.path("../bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_switchboard"), bin.join("switchboard")).unwrap();
+    let story = story_with_program();
     let shown = "localhost:8000";
     let real = server.addr().to_string();
     let run = |line: &str| {
-        let output = Command::new("sh")
-            .args(["-c", &format!("{{ {}\n}} 2>&1", line.replace(shown, &real))])
-            .env_clear()
-            .env("HOME", story.home.path())
-            .env("PATH", format!("{}:/usr/bin:/bin", story.home.path().join("bin").display()))
-            .current_dir(story.path(""))
-            .output()
-            .unwrap();
+        let line = format!("{{ {}\n}} 2>&1", line.replace(shown, &real));
+        let output = shell(&story, &line).output().unwrap();
         let text = story.home.filtered(&String::from_utf8(output.stdout).unwrap());
         text.replace(&real, shown)
     };
     let page = std::fs::read_to_string(page(name)).unwrap();
     replayed(&page, run)
+}
+
+/// A shell in the project of a story, which finds the programs in the home's `bin` first.
+fn shell(story: &Story, line: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", line])
+        .env_clear()
+        .env("HOME", story.home.path())
+        .env("PATH", format!("{}:/usr/bin:/bin", story.home.path().join("bin").display()))
+        .current_dir(story.path(""));
+    shell
+}
+
+/// A home with this program in its `bin`, as `switchboard`.
+fn story_with_program() -> Story {
+    let story = Story::new();
+    let bin = story.path("../bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_switchboard"), bin.join("switchboard")).unwrap();
+    story
 }
 
 /// The page with the output of every `$ command` in its console blocks made anew.
@@ -215,6 +227,81 @@ fn replayed(page: &str, run: impl Fn(&str) -> String) -> String {
         }
     }
     text
+}
+
+/// Commands in running text, and those that would need a network, a browser or minutes, are not typed again. The
+/// program takes each of them as it stands there.
+#[test]
+fn the_program_takes_every_command_that_a_page_mentions() {
+    let mut mentions = BTreeMap::new();
+    let folders = [".", "clients", "features", "problems", "reference"];
+    for name in pages_in(&folders).into_iter().chain([README.to_owned()]) {
+        let text = std::fs::read_to_string(page(&name)).unwrap();
+        let commands = mentioned_commands(&name, &text).into_iter();
+        mentions.extend(commands.map(|command| (command, name.clone())));
+    }
+    assert!(mentions.len() > 100, "{mentions:?}");
+    let story = story_with_program();
+    let mut refused = Vec::new();
+    for (mention, name) in &mentions {
+        for line in help_lines(mention) {
+            let output = shell(&story, &line).output().unwrap();
+            if !output.status.success() {
+                let why = String::from_utf8_lossy(&output.stderr);
+                refused.push(format!("{name}: {mention}: {why}"));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+/// The pages in folders of `docs`.
+fn pages_in(folders: &[&str]) -> Vec<String> {
+    let names = folders.iter().flat_map(|folder| {
+        let files = std::fs::read_dir(page(folder)).unwrap().flatten().map(|file| file.path());
+        let pages = files.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+        pages.map(move |path| format!("{folder}/{}", path.file_name().unwrap().to_str().unwrap()))
+    });
+    names.collect()
+}
+
+/// The command lines of this program on a page, in code spans and in blocks that are not typed again.
+fn mentioned_commands(name: &str, page: &str) -> Vec<String> {
+    let (mut commands, mut prose, mut block) = (Vec::new(), String::new(), None);
+    for line in page.replace("\\\n", " ").lines() {
+        if let Some(kind) = line.strip_prefix("```") {
+            block = block.is_none().then_some(kind);
+        } else if let Some(kind) = block {
+            let line = match (kind, line.strip_prefix("$ ")) {
+                ("console", Some(line)) if name == README => line,
+                ("console", _) => continue,
+                (_, typed) => typed.unwrap_or(line),
+            };
+            commands.extend(line.split(" #").next().map(str::to_owned));
+        } else {
+            prose.push_str(line);
+            prose.push(if line.is_empty() { '\n' } else { ' ' });
+        }
+    }
+    let spans = prose.lines().flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+    commands.extend(spans.map(str::to_owned));
+    commands.retain(|line| line.starts_with("switchboard "));
+    commands
+}
+
+/// The command lines that print help once everything before `--help` was understood. What follows `--` is the command
+/// line of a server, or in a client's entry that of `connect`.
+fn help_lines(command: &str) -> Vec<String> {
+    let command = command.replace("CLIENT", "cursor").replace("SCOPE", "user");
+    let command = command.replace(['<', '>'], "");
+    let Some((own, rest)) = command.split_once(" -- ") else {
+        return vec![format!("{command} --help")];
+    };
+    let mut lines = vec![format!("{own} --help")];
+    if own.starts_with("switchboard install ") {
+        lines.push(format!("switchboard connect {rest} --help"));
+    }
+    lines
 }
 
 /// The lists on the page of variables are those of the code.
