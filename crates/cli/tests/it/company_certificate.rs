@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use switchboard_testkit::http::{Authority, ClientCertificate, Reply, Request, Scripted};
 
@@ -90,7 +91,10 @@ fn a_server_behind_a_company_certificate_works_or_says_why() {
     ));
 
     let mut story = home(&registry);
+    let began = Instant::now();
     let refused = story.home.shown(&story.quietly(&["list"]));
+    // npm alone waits 10 and then 60 seconds before it tries again.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert!(refused.contains("✘ company"), "{refused}");
     assert!(refused.contains("npm error code UNABLE_TO_VERIFY_LEAF_SIGNATURE"), "{refused}");
     let hint = "hint: a certificate is not trusted, perhaps that of your company; name its file in \

@@ -139,7 +139,7 @@ fn a_client_hears_that_a_tool_is_gone_and_gets_the_new_list() {
 
 /// A client keeps no tools of a server that is not there any more.
 #[test]
-fn a_client_hears_that_a_server_was_switched_off_removed_rejected_or_denied() {
+fn a_client_hears_that_a_server_was_switched_off_removed_or_withheld() {
     let check = |what: &str, leave: &dyn Fn(&Scene)| {
         let scene = Scene::new();
         let mut client = scene.client(&json!({}));
@@ -154,6 +154,13 @@ fn a_client_hears_that_a_server_was_switched_off_removed_rejected_or_denied() {
     check("removed", &|scene| scene.succeed(&["remove", "one"]));
     check("rejected", &|scene| scene.succeed(&["reject", "one"]));
     check("denied", &|scene| scene.settings(&json!({ "permissions": { "deny": ["mcp__one"] } })));
+    let forbidden = json!({ "deniedMcpServers": [{ "serverName": "one" }] });
+    check("forbidden", &|scene| scene.settings(&forbidden));
+    check("awaiting approval again", &|scene| {
+        let file = scene.story.path(".switchboard/settings.local.json");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("legacy", "modern")).unwrap();
+    });
 }
 
 #[test]

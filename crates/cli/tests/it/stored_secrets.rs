@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use switchboard_testkit::keychain::{LOCKED, UNLOCKED, session};
 
 use crate::Story;
-use crate::gateway::{Client, stop};
+use crate::gateway::{Client, stop, until};
 
 /// What every secret of these tests begins with.
 pub(crate) const MARK: &str = "MARKER-s3cret";
@@ -205,6 +205,35 @@ fn providers_are_asked_and_never_quoted() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("the secret `BAD` cannot be read: its command failed"), "{output:?}");
     assert_eq!(token(&story), format!("{ROTATED_MARK}-1"));
+}
+
+/// A password manager or a deployment replaces the file; the server of a running hub gets the new value.
+#[test]
+fn a_secret_in_a_file_counts_as_the_file_is() {
+    let story = Story::new();
+    let [flag, script] = server();
+    let settings = json!({
+        "secretProviders": { "TOKEN": "${file:~/key}" },
+        "mcpServers": { "own": {
+            "command": "/bin/sh", "args": [flag, script], "env": { "TOKEN": "${secret:TOKEN}" },
+        } },
+    });
+    story.write("../.config/switchboard/settings.json", &settings.to_string());
+    story.write("../key", &format!("{MARK}-1\n"));
+    let mut client = Client::spawn(story.command(&["connect"]));
+    let hello = json!({ "name": "own__echo", "arguments": { "text": "hi" } });
+    client.ask("tools/call", &hello).unwrap();
+    assert_eq!(token(&story), format!("{ROTATED_MARK}-1"));
+    story.write("../key.new", &format!("{MARK}-2\n"));
+    std::fs::rename(story.path("../key.new"), story.path("../key")).unwrap();
+    // No call is made meanwhile: the process with the old value ends at any moment.
+    until("the server does not get the new value", || {
+        state(&story, "own") == "connected" && token(&story) == format!("{ROTATED_MARK}-2")
+    });
+    std::fs::remove_file(story.home.path().join("key")).unwrap();
+    until("the server keeps a value that is gone", || state(&story, "own") == "invalid");
+    client.leave();
+    stop(&story.home);
 }
 
 /// The key is in the keychain. While that is locked nothing is lost, and it is said what to do.

@@ -7,6 +7,7 @@ use std::process::Command;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
 use crate::Story;
+use crate::setup::{eight_clients, home_files};
 
 /// The key that ends the input of a terminal.
 pub(crate) const CTRL_D: &str = "\u{4}";
@@ -134,6 +135,26 @@ fn importing_is_asked_about() {
         story.tell(&["import", "cursor"], &shown);
     }
     insta::assert_snapshot!("import_asked", story.transcript());
+}
+
+/// One question for all clients, there and back; without a yes nothing is written.
+#[test]
+fn setting_up_is_asked_about_once() {
+    let story = eight_clients();
+    let before = home_files(&story);
+    let said =
+        |args: &[&str], question, answer| Terminal::run(story.command(args), &[(question, answer)]);
+    let undo = ["setup", "--undo"];
+    assert!(said(&["setup"], "Do this?", "\n").starts_with("exit 0"));
+    assert_eq!(home_files(&story), before);
+    let done = said(&["setup"], "Do this?", "y\n");
+    assert!(done.contains("imported 10 servers, changed 8 files"), "{done}");
+    let after = home_files(&story);
+    assert!(said(&undo, "Go back?", "n\n").starts_with("exit 0"));
+    assert_eq!(home_files(&story), after);
+    let done = said(&undo, "Go back?", "y\n");
+    assert!(done.contains("9 files went back"), "{done}");
+    assert_eq!(home_files(&story), before);
 }
 
 /// A value that looks like a secret goes to the store if the person at the terminal agrees.
