@@ -20,7 +20,7 @@ use switchboard_wire::json::{JsonEdit, Raw, decode_string, quote};
 use switchboard_wire::meta::method;
 use switchboard_wire::server::{HandlerReply, HandlerRequest, RequestContext};
 
-use super::apps::ToolCaller;
+use super::apps::{AddressedRequest, ToolCaller};
 use super::handle::{HandleContent, HandleSubject};
 use super::parked::{CallTicket, ParkedCall};
 use super::tasks::{TaskMode, hide_task, hide_task_in, hide_task_of};
@@ -217,13 +217,8 @@ impl BridgeView {
     ) -> Result<Request, RpcError> {
         let origin = Self::origin(caller, context);
         let with = |params: Raw| Request::forward(asked.method.clone(), Some(params));
-        if let Some(found) = self.address_form().find_request(asked) {
-            let server = self.addressed_server(found.server)?;
-            return Ok(with(found.params).from_origin(origin).of_server(server));
-        }
-        if let Some(address) = self.requested_skill(asked) {
-            let params = skills::with_own_uri(&asked.params, &address);
-            return Ok(with(params).from_origin(origin).of_server(address.server));
+        if let Some(found) = self.find_addressed(asked)? {
+            return Ok(with(found.params).from_origin(origin).of_server(found.server));
         }
         let request = with(asked.params.clone()).from_origin(origin);
         Ok(match &*asked.method {
@@ -257,6 +252,21 @@ impl BridgeView {
             }
             _ => self.aim_at_server(request),
         })
+    }
+
+    /// The server that a request names by an address of this view, and the parameters with the server's own address.
+    pub(super) fn find_addressed(
+        &self,
+        asked: &HandlerRequest,
+    ) -> Result<Option<AddressedRequest>, RpcError> {
+        if let Some(found) = self.address_form().find_request(asked) {
+            let server = self.addressed_server(found.server)?;
+            return Ok(Some(AddressedRequest { server, ..found }));
+        }
+        Ok(self.requested_skill(asked).map(|address| AddressedRequest {
+            params: skills::with_own_uri(&asked.params, &address),
+            server: address.server,
+        }))
     }
 
     /// The server of a resource that the client names, or that only the gateway can tell.

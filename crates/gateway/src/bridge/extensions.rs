@@ -4,6 +4,7 @@
 //! The client's declaration reaches servers through its session (`core::connection::CapabilityClass`), and its unknown
 //! requests through `call`. It does not know what an extension means, but for the settings that it may merge.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -16,7 +17,7 @@ use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SKILLS_EXTENSION, method,
 };
-use switchboard_wire::server::{ClientFacts, ServerDescription};
+use switchboard_wire::server::{ClientFacts, HandlerRequest, ServerDescription};
 use tokio::sync::mpsc;
 
 use super::view::BridgeView;
@@ -112,17 +113,33 @@ impl BridgeView {
             }
             None => self.sessions.only().ok_or_else(unknown_sender_error),
         };
-        let session = match session {
-            Ok(session) => session,
-            Err(error) => {
-                tracing::warn!(%error, %method, "a client's notification is lost");
-                return;
-            }
-        };
         let params = notification.params().map(without_client_facts);
-        let request = Request::notification(method.into_owned(), params);
-        let engine = &self.bridge().engine;
-        self.notifications.push(engine, session.caller.clone(), self.aim_at_server(request));
+        let prepared =
+            session.and_then(|session| Ok((session, self.notification_request(&method, params)?)));
+        match prepared {
+            Ok((session, request)) => {
+                self.notifications.push(&self.bridge().engine, session.caller.clone(), request);
+            }
+            Err(error) => tracing::warn!(%error, %method, "a client's notification is lost"),
+        }
+    }
+
+    /// The request for the engine that forwards a notification, directed to the server that the client names in it.
+    fn notification_request(&self, method: &str, params: Option<Raw>) -> Result<Request, RpcError> {
+        let method = Cow::Owned(method.to_owned());
+        let Some(params) = params else {
+            return Ok(self.aim_at_server(Request::notification(method, None)));
+        };
+        let asked = HandlerRequest { method, params, answers: Vec::new(), state: None };
+        let (server, params) = match self.find_addressed(&asked)? {
+            Some(found) => (Some(found.server), found.params),
+            None => (self.named_server(&asked)?, asked.params),
+        };
+        let request = Request::notification(asked.method, Some(params));
+        Ok(match server {
+            Some(server) => request.of_server(server),
+            None => self.aim_at_server(request),
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use switchboard_wire::meta::{UI_EXTENSION, method};
 use switchboard_wire::server::{HandlerRequest, RequestContext};
 
 pub(super) use address::UiAddress;
-pub(super) use translate::UiAddressForm;
+pub(super) use translate::{AddressedRequest, UiAddressForm};
 
 use super::call;
 use super::view::BridgeView;

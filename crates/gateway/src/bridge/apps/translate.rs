@@ -35,8 +35,8 @@ pub(in super::super) enum UiAddressForm {
     Qualified,
 }
 
-/// A request for a UI resource, with the resource's own URI.
-pub(in super::super) struct UiRequest {
+/// A request that names a resource by an address of the view, with the resource's own URI.
+pub(in super::super) struct AddressedRequest {
     pub(in super::super) server: String,
     pub(in super::super) params: Raw,
 }
@@ -163,7 +163,7 @@ impl UiAddressForm {
     }
 
     /// The server that a client's request names with the address of a UI resource, and the parameters for the server.
-    pub(in super::super) fn find_request(self, asked: &HandlerRequest) -> Option<UiRequest> {
+    pub(in super::super) fn find_request(self, asked: &HandlerRequest) -> Option<AddressedRequest> {
         if self == Self::Own || !could_hold_address(asked.params.as_str()) {
             return None;
         }
@@ -183,7 +183,7 @@ impl UiAddressForm {
             edits.push(JsonEdit::set(&["arguments", "server"], &name));
         }
         let params = asked.params.with_edits(&edits).ok()?;
-        Some(UiRequest { server, params })
+        Some(AddressedRequest { server, params })
     }
 }
 

@@ -167,9 +167,11 @@ pub(super) fn announced_addresses(part: &ViewSelection, server: &str, uri: &str)
     own.into_iter().chain(address::issue(server, uri)).collect()
 }
 
-/// Whether requests of this method may name a skill, or a file of one, in `uri`: those of an extension may.
+/// Whether messages of this method may name a skill, or a file of one, in `uri`: those of an extension may.
 fn has_skill_uri(asked: &str) -> bool {
-    asked == method::RESOURCES_READ || method::is_extension_request(asked)
+    asked == method::RESOURCES_READ
+        || method::is_extension_request(asked)
+        || method::is_extension_notification(asked)
 }
 
 /// Whether a request names a resource of the usual scheme of skills, which need not be in a list.

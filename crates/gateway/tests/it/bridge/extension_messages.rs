@@ -198,6 +198,46 @@ async fn a_message_of_the_protocol_in_another_form_reaches_no_server() {
     }
 }
 
+#[tokio::test]
+async fn a_notification_goes_to_the_server_that_it_names() {
+    let method = "notifications/things/moved";
+    for (era, version) in pairings() {
+        let cell = format!("{version} client, {era} server");
+        let servers = [ThingServer::new("{}"), ThingServer::new("{}")];
+        let gateway = gateway(&[("one", &servers[0]), ("two", &servers[1])], era).await;
+        let (client, _inbox) = gateway.client(version, CLIENT).await;
+        names(&client).await;
+        for named in [
+            json!({ "name": "two__plain", "depth": 1 }),
+            json!({ "uri": "ui://two.switchboard/x", "depth": 2 }),
+            json!({ "depth": 3, "_meta": { "switchboard/server": "two" } }),
+            // No server is named, or one that is not there.
+            json!({ "depth": 4 }),
+            json!({ "depth": 5, "_meta": { "switchboard/server": "three" } }),
+            json!({ "uri": "ui://three.switchboard/x", "depth": 6 }),
+        ] {
+            soon(client.notify(method, Some(&Raw::from(named)))).await.unwrap();
+        }
+        let part = ViewSelection::Server("two".into());
+        let (single, _inbox) = gateway.client_of(version, CLIENT, "me", part).await;
+        names(&single).await;
+        soon(single.notify(method, Some(&raw(r#"{"depth":7}"#)))).await.unwrap();
+        until_got(&servers[1].notified, &format!("{method} 7")).await;
+        // Those of the other client are forwarded in order.
+        soon(client.notify(method, Some(&raw(r#"{"name":"one__plain","depth":8}"#))))
+            .await
+            .unwrap();
+        until_got(&servers[0].notified, &format!("{method} 8")).await;
+        assert_eq!(*servers[0].notified.borrow(), [format!("{method} 8")], "{cell}");
+        let expected = [1, 2, 3, 7].map(|depth| format!("{method} {depth}"));
+        for note in &expected {
+            until_got(&servers[1].notified, note).await;
+        }
+        assert_eq!(servers[1].notified.borrow().len(), expected.len(), "{cell}");
+        gateway.engine.shutdown().await;
+    }
+}
+
 /// Sends text to the gateway as a legacy client, and returns the answers to requests.
 async fn exchange(gateway: &Gateway, messages: &[&str]) -> Vec<Value> {
     let (writer, mut reader) = gateway.link("me", ViewSelection::Everything).await;
