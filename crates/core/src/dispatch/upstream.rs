@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use switchboard_config::{ElicitationAnswerer, HookEvent};
 use switchboard_wire::client::{
-    CallRequest, Exchange, ExchangeEvent, InputRequest, InputResponse, SuspendedExchange,
-    TaskHandling,
+    CallRequest, Exchange, ExchangeEvent, InputRequest, InputResponse, ResultTypes,
+    SuspendedExchange, TaskHandling,
 };
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
@@ -171,6 +171,16 @@ impl Stage {
         self.caller.askable_capabilities(|| is_queue || self.engine.queue().is_watched())
     }
 
+    /// The types of results that the caller may know. A legacy client's results have no type.
+    fn result_types(&self) -> ResultTypes {
+        let is_modern = self.caller.session().era == Some(Era::Modern);
+        if is_modern && !self.caller.class().opaque.is_empty() {
+            ResultTypes::OfExtensions
+        } else {
+            ResultTypes::Known
+        }
+    }
+
     fn build_call(&self, placed: &AppliedServer, request: &Request) -> CallRequest {
         let numbers = &self.applied.numbers;
         let usual = || numbers.tool_timeout(self.caller.session().variables);
@@ -178,6 +188,7 @@ impl Stage {
         let mut call = CallRequest::new(request.method.clone(), request.params.clone())
             .with_timeout(timeout)
             .with_task_handling(request.tasks)
+            .with_result_types(self.result_types())
             .with_capabilities(self.askable(placed).clone());
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());

@@ -25,6 +25,17 @@ pub struct CallRequest {
     pub(crate) timeout: Option<Duration>,
     pub(crate) extend_on_progress: bool,
     pub(crate) tasks: TaskHandling,
+    pub(crate) result_types: ResultTypes,
+}
+
+/// The values of `resultType` that the caller of a modern server accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ResultTypes {
+    /// Those of the protocol. A result of another type is an error, since the caller could not read it.
+    #[default]
+    Known,
+    /// Those of extensions too, which pass as they are: the caller passes results on to a client of the extension.
+    OfExtensions,
 }
 
 /// How to handle a task that a server makes of a call.
@@ -71,6 +82,7 @@ impl CallRequest {
             timeout: None,
             extend_on_progress: true,
             tasks: TaskHandling::default(),
+            result_types: ResultTypes::default(),
         }
     }
 
@@ -132,6 +144,13 @@ impl CallRequest {
     #[must_use]
     pub fn with_task_handling(mut self, tasks: TaskHandling) -> Self {
         self.tasks = tasks;
+        self
+    }
+
+    /// Sets which types of results to accept.
+    #[must_use]
+    pub fn with_result_types(mut self, result_types: ResultTypes) -> Self {
+        self.result_types = result_types;
         self
     }
 

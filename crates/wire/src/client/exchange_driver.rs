@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use super::{
-    call_request::{CallRequest, InputRequest, InputResponse, TaskHandling},
+    call_request::{CallRequest, InputRequest, InputResponse, ResultTypes, TaskHandling},
     channel::ServerChannel,
     exchange::{DriverOutput, ExchangeEvent, PendingInput},
     lists::ListKind,
@@ -307,9 +307,20 @@ impl ExchangeDriver {
             Some("\"task\"") if asked == method::TOOLS_CALL => {
                 Box::pin(self.follow_modern_task(result)).await.map(done)
             }
+            Some(of_extension)
+                if self.call().result_types == ResultTypes::OfExtensions
+                    && is_type_of_extension(of_extension) =>
+            {
+                Ok(done(result))
+            }
             Some(other) => Err(Error::invalid(&asked, format!("its type is {other}"))),
         }
     }
+}
+
+/// Whether the protocol itself has no result of this type, so that it belongs to an extension.
+fn is_type_of_extension(kind: &str) -> bool {
+    kind.starts_with('"') && !matches!(kind, "\"complete\"" | "\"input_required\"" | "\"task\"")
 }
 
 fn read_questions(asked: &str, result: &Raw) -> Result<DriverOutput, Error> {

@@ -63,7 +63,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-pub use call_request::{CallRequest, InputRequest, InputResponse, TaskHandling};
+pub use call_request::{CallRequest, InputRequest, InputResponse, ResultTypes, TaskHandling};
 pub use exchange::{Exchange, ExchangeEvent, SuspendedExchange};
 pub use inbox::{InboxEvent, ServerInbox, ServerQuestion};
 pub use lists::{ExcludedItem, FetchedList, ListKind, ListTruncation};

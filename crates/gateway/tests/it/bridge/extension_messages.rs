@@ -7,7 +7,7 @@ use switchboard_core::audit::{CallDecision, CallEnd, CallRecord};
 use switchboard_core::engine::EngineEventKind;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
-use switchboard_wire::client::{CallRequest, Client, ExchangeEvent};
+use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, ResultTypes};
 use switchboard_wire::json::Raw;
 use switchboard_wire::link::LinkFrame;
 use switchboard_wire::server::ChangeNotification;
@@ -55,6 +55,43 @@ async fn an_unknown_request_has_progress_and_can_be_cancelled() {
         drop(waiting);
         let mut cancelled = server.cancelled.subscribe();
         soon(cancelled.wait_for(|cancelled| *cancelled == 1)).await.unwrap();
+        gateway.engine.shutdown().await;
+    }
+}
+
+/// A result of a type that only the extension defines. Legacy results have no types.
+#[tokio::test]
+async fn a_result_of_an_extensions_own_type_passes() {
+    for (era, version) in pairings() {
+        let cell = format!("{version} client, {era} server");
+        let server = ThingServer::new("{}");
+        let gateway = gateway(&[("one", &server)], era).await;
+        let offer = async |client: &Client| {
+            let asked = CallRequest::new("things/offer", Some(raw("{}")));
+            soon(client.call(asked.with_result_types(ResultTypes::OfExtensions)).result()).await
+        };
+        let (client, _inbox) = gateway.client(version, CLIENT).await;
+        let offered = offer(&client).await;
+        let (plain, _inbox) = gateway.client(version, "{}").await;
+        let unknown = offer(&plain).await;
+        let refusal = "its type is \"things/offer\"";
+        match (version.era(), era) {
+            (_, Era::Legacy) => {
+                assert!(offered.unwrap().as_str().contains(r#""offer":[1.50]"#), "{cell}");
+                assert!(unknown.is_ok(), "{cell}");
+            }
+            (Era::Modern, Era::Modern) => {
+                let offered = offered.unwrap();
+                let expected = r#"{"resultType":"things/offer","offer":[1.50]"#;
+                assert!(offered.as_str().starts_with(expected), "{cell}: {offered}");
+                assert!(unknown.unwrap_err().to_string().contains(refusal), "{cell}");
+            }
+            (Era::Legacy, Era::Modern) => {
+                for refused in [offered, unknown] {
+                    assert!(refused.unwrap_err().to_string().contains(refusal), "{cell}");
+                }
+            }
+        }
         gateway.engine.shutdown().await;
     }
 }

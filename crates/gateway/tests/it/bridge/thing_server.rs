@@ -135,6 +135,9 @@ impl ThingServer {
                 }
                 Ok(HandlerReply::Complete(raw(r#"{"counted":3}"#)))
             }
+            ("things/offer", _) => {
+                Ok(HandlerReply::Complete(raw(r#"{"resultType":"things/offer","offer":[1.50]}"#)))
+            }
             ("things/wait", _) => {
                 let _counted = CountedDrop(&self.cancelled);
                 std::future::pending().await

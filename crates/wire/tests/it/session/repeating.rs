@@ -2,7 +2,7 @@
 
 use switchboard_wire::{
     Error,
-    client::{CallRequest, ExchangeEvent},
+    client::{CallRequest, ExchangeEvent, ResultTypes},
 };
 
 use super::{asked, bounded, done, member, modern, raw};
@@ -66,6 +66,29 @@ fn results_of_no_known_type_are_refused() {
             let calling = client.call(CallRequest::call_tool("x", &raw("{}"))).result();
             let ((), outcome) = tokio::join!(playing, calling);
             assert!(matches!(outcome, Err(Error::InvalidResult { .. })), "{result}: {outcome:?}");
+        }
+    });
+}
+
+#[test]
+fn a_result_type_of_an_extension_passes_to_a_caller_that_accepts_it() {
+    bounded(async {
+        for (result, passes) in [
+            (r#"{"resultType":"partial", "n":1.50}"#, true),
+            (r#"{"resultType":7}"#, false),
+            (r#"{"resultType":"input_required"}"#, false),
+            (r#"{"resultType":"partial","resultType":"complete"}"#, false),
+        ] {
+            let (client, _inbox, mut peer) = modern("{}").await;
+            let playing = async {
+                let call = peer.expect("tools/call").await;
+                peer.answer(&call, result).await;
+            };
+            let call = CallRequest::call_tool("x", &raw("{}"));
+            let call = call.with_result_types(ResultTypes::OfExtensions);
+            let ((), outcome) = tokio::join!(playing, client.call(call).result());
+            let passed = outcome.as_ref().is_ok_and(|passed| passed.as_str() == result);
+            assert_eq!(passed, passes, "{result}: {outcome:?}");
         }
     });
 }
