@@ -9,12 +9,9 @@ use super::{CallError, PermissionQuestion, Request, Stage};
 use crate::engine::AppliedServer;
 use crate::hooks::ToolUse;
 use crate::permission::{
-    AnswerTarget, DecisionReason, HookVerdict, PermissionSubject, PermissionVerdict,
+    AnswerTarget, DecisionReason, HookVerdict, METHOD_PREFIX, PermissionSubject, PermissionVerdict,
     ToolAnnotations, ToolInteraction, ToolOrigin, judge_call,
 };
-
-/// The prefix of a method in rules.
-const METHOD_PREFIX: &str = "method:";
 
 // === impl Stage ===
 

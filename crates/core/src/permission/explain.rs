@@ -3,15 +3,17 @@
 //! Used by `switchboard permissions explain` and `test`, and by the admin API. It makes the same decision as a call, from
 //! the configuration alone: no server is started, no hook runs, and no person is asked.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use switchboard_config::server_name::normalize_server_name;
 use switchboard_config::{CallVerdict, Desired, DesiredServer, HookEvent, Mode};
 use switchboard_wire::json::Raw;
 
 use super::{
-    AnswerTarget, ConsideredRule, DecisionReason, HookVerdict, JudgedCall, PermissionMemory,
-    PermissionSubject, PermissionVerdict, RulePrincipal, ToolInteraction, ToolMemory, ToolOrigin,
-    UserConsent, WorkspacePermissions, judge_call,
+    AnswerTarget, ConsideredRule, DecisionReason, HookVerdict, JudgedCall, METHOD_PREFIX,
+    PermissionMemory, PermissionSubject, PermissionVerdict, RulePrincipal, ToolInteraction,
+    ToolMemory, ToolOrigin, UserConsent, WorkspacePermissions, judge_call,
 };
 use crate::catalog::{ConfiguredServer, ToolAnnotations, normalize_configured_server};
 use crate::principal::LOCAL_PRINCIPAL;
@@ -53,7 +55,7 @@ pub struct Explanation {
     pub reason: String,
     /// Whether the tool is in the lists of this principal.
     pub listed: bool,
-    /// Whether the annotations of the tool are known: mode `plan` lets tools run that only read.
+    /// Whether the annotations of the tool are known: mode `plan` lets tools run that only read. A method has none.
     pub annotated: bool,
     /// How many hooks run before calls. They can decide otherwise, and change the arguments.
     pub hooks: usize,
@@ -87,7 +89,7 @@ pub fn explain_call(
     call: &CallToExplain<'_>,
 ) -> Result<Explanation, UnknownTool> {
     let named = NamedTool::find(desired, call.tool)?;
-    let tool = normalize_server_name(named.own);
+    let tool = named.rule_name();
     let mode = desired.rules.effective_mode(call.mode, Mode::Client);
     let (permissions, _) = WorkspacePermissions::new(&desired.rules, mode, &normal_names(desired));
     let judged = JudgedCall { principal: call.principal, arguments: call.arguments };
@@ -122,7 +124,7 @@ pub fn explain_call(
         reason: because.to_string(),
         because,
         listed: !hides,
-        annotated: call.annotations.is_some(),
+        annotated: call.annotations.is_some() || named.is_method(),
         hooks: desired.hooks.iter().filter(is_before).count(),
         rules: permissions.considered_rules(&named.normal, &tool, judged),
     })
@@ -168,6 +170,16 @@ impl<'a> NamedTool<'a> {
                 UnknownTool::Bare(typed.to_owned())
             }
         })
+    }
+
+    /// Whether it names a method of an extension, which has no annotations.
+    fn is_method(&self) -> bool {
+        self.own.starts_with(METHOD_PREFIX)
+    }
+
+    /// The name that rules are compared with. Methods are compared as they are.
+    fn rule_name(&self) -> Cow<'_, str> {
+        if self.is_method() { self.own.into() } else { normalize_server_name(self.own).into() }
     }
 
     /// The answers that the person who runs the hub gave before.

@@ -31,3 +31,6 @@ pub use reason::{AskReason, CitedRule, DecisionReason};
 pub use rules::{ConsideredRule, RuleMatches, WorkspacePermissions};
 
 pub use crate::catalog::ToolAnnotations;
+
+/// The beginning of the name under which the method of an extension is judged, where a tool has its own name.
+pub(crate) const METHOD_PREFIX: &str = "method:";

@@ -110,6 +110,30 @@ fn an_explanation_follows_the_mode() {
 }
 
 #[test]
+fn a_method_of_an_extension_is_explained_as_it_is_judged() {
+    let desired = desired(&json!({
+        "mcpServers": { "s": { "command": "x" } },
+        "permissions": {
+            "deny": ["mcp__s__method:things/drop"],
+            "allow": ["mcp__s__method:vendor.example/*"],
+        },
+    }));
+    for (method, mode, verdict) in [
+        ("things/list", None, "allow"),
+        ("things/drop", None, "deny"),
+        ("things/list", Some(Mode::Plan), "deny"),
+        ("vendor.example/list", Some(Mode::DontAsk), "allow"),
+    ] {
+        for tool in [format!("s/method:{method}"), format!("mcp__s__method:{method}")] {
+            let found = explain(&desired, &tool, &local(), "{}", mode).unwrap();
+            assert_eq!(found["tool"], format!("mcp__s__method:{method}"));
+            assert_eq!(found["verdict"], verdict, "{tool} {mode:?}");
+            assert_eq!(found["annotated"], true, "a method has no annotations");
+        }
+    }
+}
+
+#[test]
 fn only_tools_of_configured_servers_are_explained() {
     let desired =
         desired(&json!({ "mcpServers": { "a": { "command": "x" }, "a__b": { "command": "x" } } }));

@@ -180,6 +180,33 @@ async fn messages_of_extensions_are_recorded_with_the_decision() {
 }
 
 #[tokio::test]
+async fn hooks_see_a_method_as_a_tool() {
+    let check = async |matcher: &str, command: &str, refusal: Option<&str>| {
+        let hook = json!({ "type": "command", "command": command });
+        let hooks = json!({ "PreToolUse": [{ "matcher": matcher, "hooks": [hook] }] });
+        let settings = json!({ "hooks": hooks }).to_string();
+        let server = ThingServer::new("{}");
+        let options = BridgeOptions::default();
+        let gateway = with_settings(&[("one", &server)], Era::Modern, &settings, options).await;
+        let (client, _inbox) = gateway.client(Version::LATEST, CLIENT).await;
+        match (list_things(&client, r#"{"n":1}"#).await, refusal) {
+            (Ok(_), None) => {}
+            (Err(error), Some(reason)) if error.contains(reason) => {}
+            (outcome, _) => panic!("{matcher} {command}: {outcome:?}"),
+        }
+        assert_eq!(server.requested.borrow().is_empty(), refusal.is_some(), "{matcher}");
+        gateway.engine.shutdown().await;
+    };
+    let method = "mcp__one__method:things/list";
+    check(method, r#"grep -q '"n":1' && echo not today >&2 && exit 2"#, Some("not today")).await;
+    check("mcp__one__method:other", "exit 2", None).await;
+    let output = json!({ "hookEventName": "PreToolUse", "updatedInput": { "n": 2 } });
+    let output = json!({ "hookSpecificOutput": output });
+    let changes = format!("echo '{output}'");
+    check(method, &changes, Some("a hook changes its parameters")).await;
+}
+
+#[tokio::test]
 async fn a_server_that_rules_hide_has_no_extensions_here() {
     let settings = json!({ "permissions": { "deny": ["mcp__two"] } }).to_string();
     for (era, version) in pairings() {
