@@ -4,6 +4,7 @@
 //! those of servers to clients, and by `dispatch::forward`, which finds the server of an unknown method. Each passes
 //! as the peer wrote it, within limits. It does not know what an extension means.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -24,11 +25,48 @@ const MAX_SHOWN_CHARS: usize = 80;
 const GROUPS: [&str; 2] = ["extensions", "experimental"];
 /// Why a capability does not pass that a peer declares more than once.
 const DECLARED_TWICE: &str = "it is declared twice";
-/// The members of client capabilities that the engine declares itself.
-const CLIENT_MEMBERS: [&str; 4] = ["elicitation", "sampling", "roots", "tasks"];
-/// The members of server capabilities that the gateway declares itself.
-const SERVER_MEMBERS: [&str; 6] =
-    ["tools", "prompts", "resources", "logging", "completions", "tasks"];
+/// Why an option does not pass of a capability that the program declares for itself on both sides.
+const DECLARED_HERE: &str = "Switchboard declares this capability for itself";
+
+/// A capability that the protocol defines and the program declares itself, and its options.
+struct KnownCapability {
+    name: &'static str,
+    options: KnownOptions,
+}
+
+/// The options of a capability that the protocol defines.
+enum KnownOptions {
+    /// The program passes the capability on, and with it options that it does not know.
+    Passed(&'static [KnownCapability]),
+    /// The program declares the capability for itself. Options that it does not know are lost.
+    Declared(&'static [&'static str]),
+}
+
+use KnownOptions::{Declared, Passed};
+
+/// The client capabilities of the protocol.
+const CLIENT_CAPABILITIES: &[KnownCapability] = &[
+    known("elicitation", Passed(&[known("form", Passed(&[])), known("url", Passed(&[]))])),
+    known("sampling", Passed(&[known("tools", Passed(&[])), known("context", Passed(&[]))])),
+    known("roots", Declared(&["listChanged"])),
+    known("tasks", Declared(&["list", "cancel", "requests"])),
+];
+/// The server capabilities of the protocol.
+const SERVER_CAPABILITIES: &[KnownCapability] = &[
+    known("tools", Passed(&[known("listChanged", Passed(&[]))])),
+    known("prompts", Passed(&[known("listChanged", Passed(&[]))])),
+    known(
+        "resources",
+        Passed(&[known("subscribe", Passed(&[])), known("listChanged", Passed(&[]))]),
+    ),
+    known("logging", Passed(&[])),
+    known("completions", Passed(&[])),
+    known("tasks", Declared(&["list", "cancel", "requests"])),
+];
+
+const fn known(name: &'static str, options: KnownOptions) -> KnownCapability {
+    KnownCapability { name, options }
+}
 
 /// Where a capability stands in `capabilities`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +77,8 @@ pub enum CapabilityPath {
     Experimental(String),
     /// A member of `capabilities` itself.
     Member(String),
+    /// An option of a capability that the protocol defines: the members from `capabilities` to it.
+    Option(Vec<String>),
 }
 
 /// The capabilities of one peer that this program does not know, each with its settings as text.
@@ -74,12 +114,12 @@ impl OpaqueCapabilities {
 
     /// Reads the capabilities that a client declares.
     pub fn of_client(capabilities: &Raw) -> CapabilityReading {
-        CapabilityReading::new(capabilities, &CLIENT_MEMBERS)
+        CapabilityReading::new(capabilities, CLIENT_CAPABILITIES)
     }
 
     /// Reads the capabilities that a server declares.
     pub fn of_server(capabilities: &Raw) -> CapabilityReading {
-        CapabilityReading::new(capabilities, &SERVER_MEMBERS)
+        CapabilityReading::new(capabilities, SERVER_CAPABILITIES)
     }
 
     /// Whether there are none.
@@ -106,6 +146,13 @@ impl OpaqueCapabilities {
         self
     }
 
+    /// Returns the capabilities without options of those that the protocol defines.
+    #[must_use]
+    pub fn without_options(&self) -> Self {
+        let kept = self.0.iter().filter(|(path, _)| !matches!(path, CapabilityPath::Option(_)));
+        Self(kept.map(|(path, settings)| (path.clone(), settings.clone())).collect())
+    }
+
     /// Whether `other` has all of these capabilities, with equal settings.
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.iter().all(|(path, settings)| other.0.get(path) == Some(settings))
@@ -116,24 +163,24 @@ impl OpaqueCapabilities {
         self.0.keys().filter(|path| other.0.contains_key(*path))
     }
 
-    /// Whether an extension or experimental capability that a method belongs to is here: `vendor.example/things` has
-    /// `things/list`, `vendor.example/things/list` and `notifications/things/changed`.
+    /// Whether a capability that a method belongs to is here: `vendor.example/things` has `things/list`,
+    /// `vendor.example/things/list` and `notifications/things/changed`; the option `resources.things` has
+    /// `resources/things`.
     pub fn has_method(&self, method: &str) -> bool {
         let method = method.strip_prefix("notifications/").unwrap_or(method);
         self.0.keys().any(|path| {
-            let name = path.name();
-            let short = name.rsplit('/').next().unwrap_or(name);
-            [name, short].iter().any(|name| {
-                let rest = method.strip_prefix(name);
+            path.method_prefixes().iter().any(|prefix| {
+                let rest = method.strip_prefix(&**prefix);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             })
         })
     }
 
-    /// Adds these capabilities to `capabilities`.
+    /// Adds these capabilities to `capabilities`: an option only where its capability is declared there.
     pub fn add_to(&self, capabilities: Raw) -> Raw {
+        let fitting = self.iter().filter(|(path, _)| path.fits_into(&capabilities));
         let paths: Vec<(Vec<&str>, &str)> =
-            self.iter().map(|(path, settings)| (path.members(), settings)).collect();
+            fitting.map(|(path, settings)| (path.members(), settings)).collect();
         let edits: Vec<_> =
             paths.iter().map(|(path, settings)| JsonEdit::set(path, settings)).collect();
         capabilities.with_edits(&edits).unwrap_or(capabilities)
@@ -148,10 +195,12 @@ impl OpaqueCapabilities {
 // === impl CapabilityPath ===
 
 impl CapabilityPath {
-    /// Returns the name of the extension or capability.
+    /// Returns the name of the extension, capability or option.
     pub fn name(&self) -> &str {
-        let (Self::Extension(name) | Self::Experimental(name) | Self::Member(name)) = self;
-        name
+        match self {
+            Self::Extension(name) | Self::Experimental(name) | Self::Member(name) => name,
+            Self::Option(members) => members.last().map_or("", String::as_str),
+        }
     }
 
     /// Returns the members from `capabilities` to this one.
@@ -160,7 +209,28 @@ impl CapabilityPath {
             Self::Extension(id) => vec!["extensions", id],
             Self::Experimental(name) => vec!["experimental", name],
             Self::Member(name) => vec![name],
+            Self::Option(members) => members.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// The beginnings of the methods that belong to the capability.
+    fn method_prefixes(&self) -> Vec<Cow<'_, str>> {
+        match self {
+            Self::Option(members) => vec![members.join("/").into()],
+            _ => {
+                let name = self.name();
+                vec![name.into(), name.rsplit('/').next().unwrap_or(name).into()]
+            }
+        }
+    }
+
+    /// Whether `capabilities` declare the capability that this is an option of.
+    fn fits_into(&self, capabilities: &Raw) -> bool {
+        let Self::Option(members) = self else { return true };
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        let Some((_, parent)) = members.split_last() else { return false };
+        let parent = capabilities.get_path(parent).ok().flatten();
+        parent.is_some_and(|parent| parent.kind() == JsonKind::Object)
     }
 }
 
@@ -168,24 +238,31 @@ impl fmt::Display for CapabilityPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name: String = self.name().chars().take(MAX_SHOWN_CHARS).collect();
         let name = switchboard_wire::sanitize::sanitize_line(&name);
-        match self {
-            Self::Extension(_) => write!(f, "extensions.{name}"),
-            Self::Experimental(_) => write!(f, "experimental.{name}"),
-            Self::Member(_) => f.write_str(&name),
+        // All members but the last one are names of the protocol.
+        let members = self.members();
+        for group in members.iter().rev().skip(1).rev() {
+            write!(f, "{group}.")?;
         }
+        f.write_str(&name)
     }
 }
 
 // === impl CapabilityReading ===
 
 impl CapabilityReading {
-    fn new(capabilities: &Raw, known: &[&str]) -> Self {
+    fn new(capabilities: &Raw, known: &'static [KnownCapability]) -> Self {
         let mut reading = CapabilityReader::default();
         let mut seen = BTreeSet::new();
         for (key, value) in capabilities.entries() {
             let Some(name) = decode_string(key) else { continue };
-            if GROUPS.contains(&&*name) && !seen.insert(name.to_string()) {
+            let known = known.iter().find(|known| known.name == name);
+            let is_group = known.is_some() || GROUPS.contains(&&*name);
+            if is_group && !seen.insert(name.to_string()) {
                 reading.lose_group(&name);
+                continue;
+            }
+            if let Some(known) = known {
+                reading.read_options(&[known.name], &value, &known.options);
                 continue;
             }
             match &*name {
@@ -195,7 +272,7 @@ impl CapabilityReading {
                 "experimental" => reading.read_group(&value, "experimental", |name| {
                     Some(CapabilityPath::Experimental(name.to_owned()))
                 }),
-                name if known.contains(&name) || is_absent(&value) => {}
+                _ if is_absent(&value) => {}
                 name => reading.add(CapabilityPath::Member(name.to_owned()), &value),
             }
         }
@@ -238,6 +315,28 @@ impl CapabilityReader {
                 JsonKind::Object => self.add(path, &settings),
                 _ if is_absent(&settings) => {}
                 _ => self.lose(path.to_string(), "its settings are not an object"),
+            }
+        }
+    }
+
+    /// Reads the options of a capability of the protocol, which stands at `path`.
+    fn read_options(&mut self, path: &[&'static str], capability: &Raw, known: &KnownOptions) {
+        for (key, settings) in capability.entries() {
+            let Some(name) = decode_string(key) else { continue };
+            let option = || {
+                let members = path.iter().copied().chain([&*name]);
+                CapabilityPath::Option(members.map(str::to_owned).collect())
+            };
+            match known {
+                Passed(options) => match options.iter().find(|option| option.name == name) {
+                    Some(KnownCapability { name, options }) => {
+                        self.read_options(&[path, &[*name]].concat(), &settings, options);
+                    }
+                    None if is_absent(&settings) => {}
+                    None => self.add(option(), &settings),
+                },
+                Declared(options) if options.contains(&&*name) || is_absent(&settings) => {}
+                Declared(_) => self.lose(option().to_string(), DECLARED_HERE),
             }
         }
     }
@@ -320,6 +419,14 @@ mod tests {
             r#"{"experimental":{"a":{"n":1.0}},"later":true}"#,
             &[],
         );
+        // Options of capabilities that the protocol defines.
+        check(r#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}"#, "{}", &[]);
+        check(
+            r#"{"roots":{"later":{}},"tasks":{"requests":{"a":{}},"later":true,"never":null}}"#,
+            "{}",
+            &["roots.later", "tasks.later"],
+        );
+        check(r#"{"elicitation":{},"elicitation":{"later":{}}}"#, "{}", &["elicitation"]);
         check(r#"{"extensions":[]}"#, "{}", &["extensions"]);
         check(
             r#"{"extensions":{"a":7,"b":{},"c":null}}"#,
@@ -336,6 +443,37 @@ mod tests {
             r#"{"extensions":{"__proto__":{"x":1},"constructor":{}},"__proto__":{}}"#,
             &[],
         );
+    }
+
+    #[test]
+    fn an_option_passes_with_its_capability() {
+        let declared =
+            r#"{"elicitation":{"form":{"depth":1.50},"later":{}},"sampling":{"b":true}}"#;
+        let options = read(declared).declared;
+        let names: Vec<String> = options.iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(names, ["elicitation.form.depth", "elicitation.later", "sampling.b"]);
+        for (capabilities, expected) in [
+            ("{}", "{}"),
+            (r#"{"elicitation":{"url":{}}}"#, r#"{"elicitation":{"url":{},"later":{}}}"#),
+            (
+                r#"{"elicitation":{"form":{}},"sampling":{}}"#,
+                r#"{"elicitation":{"form":{"depth":1.50},"later":{}},"sampling":{"b":true}}"#,
+            ),
+            // A value that has no members has no options.
+            (r#"{"sampling":true}"#, r#"{"sampling":true}"#),
+        ] {
+            let with = options.add_to(Raw::parse(capabilities.to_owned()).unwrap());
+            assert_eq!(with.as_str(), expected, "{capabilities}");
+        }
+        let server = Raw::parse(
+            r#"{"tools":{"listChanged":true,"later":1.50},"logging":{"a":{}},"tasks":{"b":{}}}"#,
+        );
+        let reading = OpaqueCapabilities::of_server(&server.unwrap());
+        let ours = r#"{"tools":{"listChanged":true},"logging":{}}"#;
+        let with = reading.declared.add_to(Raw::parse(ours.to_owned()).unwrap());
+        let expected = r#"{"tools":{"listChanged":true,"later":1.50},"logging":{"a":{}}}"#;
+        assert_eq!(with.as_str(), expected);
+        assert_eq!(reading.lost[0].name, "tasks.b");
     }
 
     #[test]
@@ -364,6 +502,8 @@ mod tests {
         ] {
             assert_eq!(declared.has_method(method), expected, "{method}");
         }
+        let option = read(r#"{"sampling":{"things":{}}}"#).declared;
+        assert!(option.has_method("sampling/things/list") && !option.has_method("things/list"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::connection::{
     CapabilityClass, Connection, ConnectionError, ConnectionNotReady, ConnectionSharing,
-    ConnectionSpec, ConnectionTarget,
+    ConnectionSpec, ConnectionTarget, OpaqueCapabilities,
 };
 use crate::engine::event::EngineEventKind;
 use crate::engine::session::bindings::SessionBinding;
@@ -151,7 +151,7 @@ impl Inner {
         let kind = match era {
             Era::Legacy if wants_modern_again(caller, placed) => {
                 // The lists of a modern server may depend on extensions.
-                let class = CapabilityClass::QUEUE.with_opaque(&caller.class().opaque);
+                let class = CapabilityClass::QUEUE.with_opaque(&extensions_of(caller.class()));
                 let wanted = ConnectionSpec { era: None, class, ..placed.spec.clone() };
                 let spec = self.within_class_limit(caller, wanted);
                 let connection = self.hold_for_session(caller, placed, spec)?;
@@ -171,8 +171,8 @@ impl Inner {
                 }
             }
             // The lists of a modern server may depend on extensions, and the connection reads them.
-            Era::Modern if usual.spec().class.opaque != caller.class().opaque => {
-                let class = usual.spec().class.with_opaque(&caller.class().opaque);
+            Era::Modern if extensions_of(&usual.spec().class) != extensions_of(caller.class()) => {
+                let class = usual.spec().class.with_opaque(&extensions_of(caller.class()));
                 self.connection_of_class(caller, placed, usual.spec().era, class)?
             }
             // A modern server learns the client's other capabilities with each request.
@@ -439,6 +439,12 @@ pub(in crate::engine) fn declared_class(
     placed: &AppliedServer,
 ) -> CapabilityClass {
     class_with_answerer(caller.class().clone(), placed.elicitation)
+}
+
+/// The capabilities of a class on which the lists of a modern server may depend. Options of elicitation and sampling
+/// concern calls, and go with each.
+fn extensions_of(class: &CapabilityClass) -> OpaqueCapabilities {
+    class.opaque.without_options()
 }
 
 /// Adds the capabilities of the queue to those of a client, where the queue answers for it.

@@ -105,6 +105,21 @@ async fn a_modern_server_is_told_with_each_call_what_its_caller_can_do() {
 }
 
 #[tokio::test]
+async fn options_of_known_capabilities_reach_servers_of_both_eras() {
+    let mut bench = Bench::new().await;
+    bench.serve("legacy", choosy());
+    let modern = bench.serve("modern", Script::new(&["capabilities"]));
+    bench.settled().await;
+    let declared = json!({ "elicitation": { "form": { "depth": 1 }, "later": {} } });
+    let caller = bench.attach(session("options", &declared));
+    for server in ["legacy", "modern"] {
+        assert_eq!(told(&bench, &caller, server).await, declared.to_string(), "{server}");
+    }
+    assert_eq!(modern.opened.load(Ordering::SeqCst), 0, "its lists do not depend on options");
+    bench.engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn the_queue_answers_for_clients_without_forms_where_settings_say_so() {
     let mut bench = Bench::new().await;
     let folder = bench.folder.path().join(".config/switchboard");

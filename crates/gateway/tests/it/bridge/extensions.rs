@@ -60,6 +60,7 @@ async fn both_sides_learn_what_the_other_declares() {
         let at = |path: &[&str]| declared.get_path(path).unwrap().map(|found| found.to_string());
         assert_eq!(at(&["extensions", ID]).as_deref(), Some(r#"{ "b":2.50 }"#), "{cell}");
         assert_eq!(at(&["experimental", "odd"]).as_deref(), Some(r#"{"n":1e2}"#), "{cell}");
+        assert_eq!(at(&["tools", "later"]).as_deref(), Some(r#"{ "c":2.50 }"#), "{cell}");
         assert!(names(&client).await.contains(&"one__thing".to_owned()), "{cell}");
         let listing = CallRequest::new("things/list", Some(raw("{}")));
         let listed = soon(client.call(listing).result()).await.unwrap();

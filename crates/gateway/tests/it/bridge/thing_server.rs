@@ -50,7 +50,7 @@ struct CountedDrop<'a>(&'a watch::Sender<usize>);
 impl ThingServer {
     pub(super) fn new(settings: &str) -> Arc<Self> {
         Self::declaring(&format!(
-            r#"{{"tools":{{"listChanged":true}},"extensions":{{"{ID}":{settings}}},"experimental":{{"odd":{{"n":1e2}}}}}}"#
+            r#"{{"tools":{{"listChanged":true,"later":{{ "c":2.50 }}}},"extensions":{{"{ID}":{settings}}},"experimental":{{"odd":{{"n":1e2}}}}}}"#
         ))
     }
 
