@@ -1,7 +1,7 @@
 /** Clients: which are on this machine and have Switchboard, and which are connected now. */
 
 import { ask, part } from './api.js';
-import { attempt, button, h, open } from './dom.js';
+import { attempt, button, h, open, visibleWord } from './dom.js';
 import { filter } from './filter.js';
 import { search } from './list.js';
 import { to } from './route.js';
@@ -9,6 +9,8 @@ import { here, known, look, lookAtClients } from './store.js';
 import { count, micros, since } from './units.js';
 
 const words = ({ name, session, transport, folder, servers = {} }) => [name, session, transport, folder, ...Object.keys(servers)].join(' ').toLowerCase();
+
+const extensionWords = ({ client, transport, declared, negotiated }) => [client, transport, ...declared, ...Object.keys(negotiated)].join(' ').toLowerCase();
 
 export function view() {
   const head = filter('Clients', { search: 'Search clients', changed: update });
@@ -23,8 +25,10 @@ export function view() {
     const connected = h('section', { className: 'card', 'aria-label': 'Connected' }, h('h2', {}, 'Connected'),
       found.length ? connectedTable(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : 'No client is connected. Install Switchboard in one below, then start it.'));
     installed.replaceChildren(h('h2', {}, 'On this machine'), ...(known.installations ? [installedTable(known.installations)] : [h('p', { className: 'faint' }, 'Loading…')]));
+    const extended = search(known.extensions.clients ?? [], q, extensionWords);
+    const extensions = extended.length > 0 && h('section', { className: 'card', 'aria-label': 'Extensions' }, h('h2', {}, 'Extensions'), extensionsTable(extended));
     const focused = document.activeElement?.getAttribute('data-key');
-    cards.replaceChildren(connected, installed);
+    cards.replaceChildren(...[connected, extensions, installed].filter(Boolean));
     if (focused) cards.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
@@ -47,6 +51,16 @@ function connectedTable(clients) {
       h('td', {}, folder),
       h('td', {}, transport === 'socket' ? h('button', { type: 'button', 'data-key': session, 'aria-label': `Disconnect ${name || session}`, onclick: () => disconnect(client) }, 'Disconnect') : h('span', { className: 'faint' }, 'ends by itself')));
   }));
+}
+
+/** What clients declare beyond the protocol, what they agree on with servers, and what does not pass. */
+function extensionsTable(clients) {
+  const lines = (texts) => texts.map((text) => h('div', {}, text));
+  return table('Extensions of clients', ['Client', 'Declares', 'Agreed', 'Not passed'], clients.map(({ client, transport, declared, negotiated, lost }) => h('tr', {},
+    h('td', {}, visibleWord(client) || 'without a name', h('br', {}), h('small', {}, transport)),
+    h('td', {}, lines(declared.map(visibleWord))),
+    h('td', {}, Object.entries(negotiated).map(([server, both]) => h('div', {}, h('a', { href: to('servers', server) }, visibleWord(server)), `: ${both.map(visibleWord).join(', ')}`))),
+    h('td', {}, lines(lost.map(({ name, reason }) => `${visibleWord(name)}: ${reason}`))))));
 }
 
 function disconnect({ name, session, calls }) {

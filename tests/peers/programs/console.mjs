@@ -608,6 +608,14 @@ const steps = {
     await row.waitFor({ state: 'detached' });
   },
 
+  /** What a client declares beyond the protocol, what it agrees on with servers, and what does not pass. */
+  async clientExtensions({ client, shows }) {
+    await view('Clients');
+    const row = page.getByRole('table', { name: 'Extensions of clients' }).getByRole('row').filter({ hasText: client });
+    for (const each of shows) await row.getByText(each).first().waitFor();
+    await soundPage();
+  },
+
   /** A call as text: its command, its raw messages. */
   async raw({ filter, request, command }) {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);

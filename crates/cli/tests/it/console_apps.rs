@@ -183,6 +183,12 @@ fn what_a_client_and_a_server_agree_on_and_what_is_lost_is_shown() {
         "with test: not passed: extensions.vendor.example/lost (its settings are not an object)",
     ];
     scene.does("facts", json!({ "server": "apps", "shows": shows }));
+    let shows = [
+        "extensions.io.modelcontextprotocol/ui",
+        "apps: extensions.io.modelcontextprotocol/ui",
+        "extensions.vendor.example/lost: its settings are not an object",
+    ];
+    scene.does("clientExtensions", json!({ "client": "test", "shows": shows }));
     let doctor = scene.story().quietly(&["doctor"]);
     let text = String::from_utf8(doctor.stdout).unwrap();
     // The console is a client too, once its page has asked for the tools of a server with apps.
