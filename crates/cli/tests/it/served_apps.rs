@@ -197,3 +197,50 @@ fn a_server_shows_its_apps_to_those_that_show_them_beside_others() {
         }
     });
 }
+
+/// Calls a tool that counts its calls, and returns the count.
+async fn press(client: &Client, tool: &str) -> Result<u32, String> {
+    let params = Raw::from(json!({ "name": tool, "arguments": {} }));
+    let result = client.call(CallRequest::new("tools/call", Some(params))).result().await;
+    let result: Value = result.map_err(|error| error.to_string())?.decode().unwrap();
+    let text = result["content"][0]["text"].as_str().unwrap();
+    Ok(text.split(' ').nth(1).unwrap().parse().unwrap())
+}
+
+#[test]
+fn equal_addresses_of_two_servers_are_told_apart() {
+    let home = Home::new();
+    // With an environment of its own, each is a process of its own, with a count of its own.
+    let named = |name: &str| {
+        let mut entry = own();
+        entry["env"] = json!({ "NAME": name });
+        entry
+    };
+    let servers = json!({ "first": named("first"), "second": named("second") });
+    let serving = Serving::start(&home, &servers);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        for version in [Version::LATEST_LEGACY, Version::LATEST] {
+            let (host, _inbox) = serving.client(version, HOST).await;
+            let listed = list_tools(&host).await;
+            let read = async |server: &str| {
+                let name = format!("{server}__behave");
+                let tool = listed.iter().find(|tool| tool["name"] == name.as_str()).unwrap();
+                let uri = tool["_meta"]["ui"]["resourceUri"].clone();
+                assert_eq!(uri, format!("ui://{server}.switchboard/tests/app"), "{version}");
+                let page = ask(&host, "resources/read", &json!({ "uri": uri })).await;
+                assert_eq!(page["contents"][0]["uri"], uri, "{version}");
+            };
+            read("second").await;
+            let before = press(&host, "for-app").await.unwrap();
+            let pressed = [press(&host, "second__for-app").await, press(&host, "for-app").await];
+            assert_eq!(pressed, [Ok(before + 1), Ok(before + 2)], "{version}");
+            let other = press(&host, "first__for-app").await.unwrap();
+            assert!(other < before + 2, "{version}: both servers count together");
+            read("first").await;
+            let unclear = press(&host, "for-app").await.unwrap_err();
+            assert!(unclear.contains("`first__for-app` or `second__for-app`"), "{unclear}");
+            host.close().await;
+        }
+    });
+}
