@@ -11,6 +11,7 @@
 
 mod call_admission;
 mod capability_class;
+mod capability_reading;
 mod catalog_record;
 mod catalog_store;
 mod code_variables;
@@ -62,6 +63,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use call_admission::CallAdmission;
 pub use capability_class::CapabilityClass;
+pub use capability_reading::{CapabilityReading, LostCapability};
 pub use catalog_record::CatalogOrigin;
 pub use catalog_store::{CatalogKey, CatalogStore};
 pub use context::ConnectionContext;
@@ -70,9 +72,7 @@ pub use error::{ConnectionBusy, ConnectionError, ConnectionLimit, ConnectionNotR
 pub use key::{ConnectionKey, EntryKey, ServerKey};
 pub use listener::{ConnectionEvent, ConnectionListener};
 pub use lists::{ALL_LISTS, RawList, RawLists};
-pub use opaque_capabilities::{
-    CapabilityPath, CapabilityReading, LostCapability, OpaqueCapabilities,
-};
+pub use opaque_capabilities::{CapabilityPath, OpaqueCapabilities};
 pub use proxy::proxies_from_environment;
 pub use server_environment::{
     PARENT_MARKER_VARIABLE, ServerVariable, VariableSource, server_environment,
