@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ use switchboard_wire::json::{JsonEdit, Raw};
 use switchboard_wire::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SKILLS_EXTENSION, method,
 };
+use switchboard_wire::sanitize::sanitize_line;
 use switchboard_wire::server::{ClientFacts, HandlerRequest, ServerDescription};
 use tokio::sync::mpsc;
 
@@ -31,13 +33,22 @@ const LISTENS_FOR_ALL: &str =
     "not passed on: Switchboard listens to a server once for all its clients";
 /// The most characters of a name in `subscriptions/listen` that are shown.
 const MAX_SHOWN_NAME_CHARS: usize = 80;
+/// The most characters of the reason for a lost notification that are shown.
+const MAX_SHOWN_REASON_CHARS: usize = 300;
 /// The most notifications of one client that wait for their servers.
 const MAX_WAITING_NOTIFICATIONS: usize = 64;
 
 /// The notifications of one client that are forwarded, in order. Its task starts with the first one and ends with the
 /// view.
 #[derive(Default)]
-pub(super) struct NotificationQueue(OnceLock<mpsc::Sender<(Caller, Request)>>);
+pub(super) struct NotificationQueue(OnceLock<mpsc::Sender<WaitingNotification>>);
+
+/// A notification of a client that waits for those before it.
+struct WaitingNotification {
+    caller: Caller,
+    method: String,
+    request: Request,
+}
 
 // === impl BridgeView ===
 
@@ -113,14 +124,21 @@ impl BridgeView {
             }
             None => self.sessions.only().ok_or_else(unknown_sender_error),
         };
-        let params = notification.params().map(without_client_facts);
-        let prepared =
-            session.and_then(|session| Ok((session, self.notification_request(&method, params)?)));
-        match prepared {
-            Ok((session, request)) => {
-                self.notifications.push(&self.bridge().engine, session.caller.clone(), request);
+        let session = match session {
+            Ok(session) => session,
+            Err(error) => {
+                tracing::warn!(%error, %method, "a client's notification is lost");
+                return;
             }
-            Err(error) => tracing::warn!(%error, %method, "a client's notification is lost"),
+        };
+        let (engine, caller) = (&self.bridge().engine, session.caller.clone());
+        let params = notification.params().map(without_client_facts);
+        match self.notification_request(&method, params) {
+            Ok(request) => {
+                let method = method.into_owned();
+                self.notifications.push(engine, WaitingNotification { caller, method, request });
+            }
+            Err(error) => lose_notification(engine, &caller, &method, &error),
         }
     }
 
@@ -149,6 +167,17 @@ fn without_client_facts(params: Raw) -> Raw {
     let facts = [PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].map(|key| ["_meta", key]);
     let edits = facts.each_ref().map(|path| JsonEdit::remove(path));
     params.with_edits(&edits).unwrap_or(params)
+}
+
+/// Notes for the report of extensions that a notification reaches no server. A client gets no answer to it.
+fn lose_notification(engine: &Engine, caller: &Caller, method: &str, reason: &dyn Display) {
+    let shown = |text: &str, chars: usize| {
+        sanitize_line(&text.chars().take(chars).collect::<String>()).into_owned()
+    };
+    let name = format!("notification `{}`", shown(method, MAX_SHOWN_NAME_CHARS));
+    let reason = shown(&reason.to_string(), MAX_SHOWN_REASON_CHARS);
+    tracing::warn!(%reason, "a client's {name} is lost");
+    engine.note_lost(caller, &name, &reason);
 }
 
 /// The error for a notification that could be of several kinds of clients, or of one that has asked for nothing yet.
@@ -201,22 +230,24 @@ fn merge_list<'a>(list: &str, all: impl Iterator<Item = &'a Value>) -> Option<Va
 // === impl NotificationQueue ===
 
 impl NotificationQueue {
-    fn push(&self, engine: &Engine, caller: Caller, request: Request) {
+    fn push(&self, engine: &Engine, notification: WaitingNotification) {
         let queue = self.0.get_or_init(|| {
             let (queue, mut waiting) = mpsc::channel(MAX_WAITING_NOTIFICATIONS);
             let engine = engine.clone();
             tokio::spawn(async move {
-                while let Some((caller, request)) = waiting.recv().await {
+                while let Some(next) = waiting.recv().await {
+                    let WaitingNotification { caller, method, request } = next;
                     let sent = engine.call(&caller, request).outcome().await;
                     if let Err(error) = sent {
-                        tracing::warn!(%error, "a client's notification is lost");
+                        lose_notification(&engine, &caller, &method, &error);
                     }
                 }
             });
             queue
         });
-        if queue.try_send((caller, request)).is_err() {
-            tracing::warn!("a client's notification is lost: too many wait");
+        if let Err(error) = queue.try_send(notification) {
+            let WaitingNotification { caller, method, .. } = error.into_inner();
+            lose_notification(engine, &caller, &method, &"too many wait for their servers");
         }
     }
 }

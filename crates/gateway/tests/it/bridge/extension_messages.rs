@@ -4,6 +4,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use switchboard_config::Mode;
 use switchboard_core::audit::{CallDecision, CallEnd, CallRecord};
+use switchboard_core::connection::LostCapability;
 use switchboard_core::engine::EngineEventKind;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
@@ -26,6 +27,18 @@ async fn next_record(
     match soon(calls.recv()).await.unwrap().what {
         EngineEventKind::Called(record) => record,
         other => panic!("{other:?}"),
+    }
+}
+
+/// What the report says of the losses of the first client, once there are so many.
+async fn losses(gateway: &Gateway, count: usize) -> Vec<LostCapability> {
+    let mut changes = gateway.engine.changes();
+    loop {
+        let snapshot = gateway.engine.snapshot(&"test".into()).unwrap();
+        match snapshot.extensions.clients.first() {
+            Some(first) if first.lost.len() == count => return first.lost.clone(),
+            _ => soon(changes.changed()).await.unwrap(),
+        }
     }
 }
 
@@ -271,16 +284,16 @@ async fn a_notification_goes_to_the_server_that_it_names() {
         let gateway = gateway(&[("one", &servers[0]), ("two", &servers[1])], era).await;
         let (client, _inbox) = gateway.client(version, CLIENT).await;
         names(&client).await;
-        for named in [
-            json!({ "name": "two__plain", "depth": 1 }),
-            json!({ "uri": "ui://two.switchboard/x", "depth": 2 }),
-            json!({ "depth": 3, "_meta": { "switchboard/server": "two" } }),
-            // No server is named, or one that is not there.
-            json!({ "depth": 4 }),
-            json!({ "depth": 5, "_meta": { "switchboard/server": "three" } }),
-            json!({ "uri": "ui://three.switchboard/x", "depth": 6 }),
+        let elsewhere = json!({ "_meta": { "switchboard/server": "three" } });
+        for (named, params) in [
+            (method, json!({ "name": "two__plain", "depth": 1 })),
+            (method, json!({ "uri": "ui://two.switchboard/x", "depth": 2 })),
+            (method, json!({ "depth": 3, "_meta": { "switchboard/server": "two" } })),
+            ("notifications/things/absent", elsewhere),
+            ("notifications/things/nowhere", json!({ "uri": "ui://three.switchboard/x" })),
+            ("notifications/things/unclear", json!({})),
         ] {
-            soon(client.notify(method, Some(&Raw::from(named)))).await.unwrap();
+            soon(client.notify(named, Some(&Raw::from(params)))).await.unwrap();
         }
         let part = ViewSelection::Server("two".into());
         let (single, _inbox) = gateway.client_of(version, CLIENT, "me", part).await;
@@ -298,6 +311,16 @@ async fn a_notification_goes_to_the_server_that_it_names() {
             until_got(&servers[1].notified, note).await;
         }
         assert_eq!(servers[1].notified.borrow().len(), expected.len(), "{cell}");
+        // No client waits for an answer, so the report says what was lost.
+        let lost = losses(&gateway, 3).await;
+        for (lost, (name, reason)) in lost.iter().zip([
+            ("absent", "there is no server `three` here"),
+            ("nowhere", "there is no server `three` here"),
+            ("unclear", "any of the servers `one`, `two`"),
+        ]) {
+            assert_eq!(lost.name, format!("notification `notifications/things/{name}`"), "{cell}");
+            assert!(lost.reason.contains(reason), "{cell}: {}", lost.reason);
+        }
         gateway.engine.shutdown().await;
     }
 }
