@@ -123,6 +123,7 @@ fn a_method_of_an_extension_is_explained_as_it_is_judged() {
         ("things/drop", None, "deny"),
         ("things/list", Some(Mode::Plan), "deny"),
         ("vendor.example/list", Some(Mode::DontAsk), "allow"),
+        ("vendor.example/list", Some(Mode::Plan), "deny"),
     ] {
         for tool in [format!("s/method:{method}"), format!("mcp__s__method:{method}")] {
             let found = explain(&desired, &tool, &local(), "{}", mode).unwrap();

@@ -135,6 +135,7 @@ async fn rules_name_methods() {
         (rules("deny", "mcp__one"), Mode::Client, false),
         (rules("deny", "mcp__one__plain"), Mode::Client, true),
         (rules("allow", "mcp__one__method:things/list"), Mode::DontAsk, true),
+        (rules("allow", "mcp__one__method:things/list"), Mode::Plan, false),
         (rules("allow", "mcp__one__method:other"), Mode::DontAsk, false),
     ] {
         let options = BridgeOptions { mode: Some(mode), ..BridgeOptions::default() };
