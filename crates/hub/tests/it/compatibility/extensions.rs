@@ -36,6 +36,7 @@ pub(super) const EXTENSIONS: &[Feature] = &[
     extension!("extensions that a client declares", declared_by_client),
     extension!("extensions that a server declares", declared_by_server),
     extension!("experimental capabilities of both", experimental),
+    extension!("options of known capabilities of both", options),
     extension!("unknown request of a client", unknown_method),
     extension!("unknown request of a server", unknown_question),
     extension!("unknown notification of a client", unknown_client_notification),
@@ -80,12 +81,22 @@ async fn declared_by_server(client: Client) -> Seen {
 }
 
 async fn experimental(client: Client) -> Seen {
+    both_declare(&client, "experimental", "experimental").await
+}
+
+async fn options(client: Client) -> Seen {
+    both_declare(&client, "sampling", "tools").await
+}
+
+/// Checks that the server hears what the client declares in `client_group`, and the client what the server declares in
+/// `server_group`.
+async fn both_declare(client: &Client, client_group: &str, server_group: &str) -> Seen {
     let call = CallRequest::new("compatibility.example/echo", None);
     let result = client.wire.call(call).result().await.map_err(|error| told(&error))?;
     let at = |of: &Raw, path: &[&str]| of.get_path(path).ok().flatten().map(|raw| raw.to_string());
-    let theirs = at(&result, &["declared", "experimental", "compatibility.example"]);
+    let theirs = at(&result, &["declared", client_group, "compatibility.example"]);
     let capabilities = client.wire.server_facts().capabilities.clone();
-    let ours = at(&capabilities, &["experimental", "compatibility.example"]);
+    let ours = at(&capabilities, &[server_group, "compatibility.example"]);
     let both = (theirs.as_deref(), ours.as_deref());
     ensure(both == (Some(r#"{ "n":1.50 }"#), Some(r#"{ "m":2.50 }"#)), both)
 }

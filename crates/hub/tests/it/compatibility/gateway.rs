@@ -48,7 +48,8 @@ pub(super) enum Face {
 pub(super) const FACES: [Face; 4] = [Face::Http, Face::Sse, Face::WebSocket, Face::Socket];
 
 /// What a client says that it can be asked.
-const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{"listChanged":true},
+const CAPABILITIES: &str = r#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},
+    "sampling":{"compatibility.example":{ "n":1.50 }},
     "extensions":{"compatibility.example":{ "n":1.50 },"io.modelcontextprotocol/ui":{}},
     "experimental":{"compatibility.example":{ "n":1.50 }}}"#;
 

@@ -222,7 +222,8 @@ fn done(value: &serde_json::Value) -> HandlerReply {
 impl ServerHandler for Server {
     fn describe(&self) -> ServerDescription {
         let subject = self.subject.describe();
-        let declared = ["extensions", "experimental"].map(|group| [group, "compatibility.example"]);
+        let groups = ["extensions", "experimental", "tools"];
+        let declared = groups.map(|group| [group, "compatibility.example"]);
         let declared = declared.each_ref().map(|path| JsonEdit::set(path, r#"{ "m":2.50 }"#));
         let capabilities = subject.capabilities.with_edits(&declared).unwrap();
         ServerDescription { capabilities, ..subject }
