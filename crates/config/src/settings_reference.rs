@@ -135,6 +135,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Limits.requestTimeoutMs", "60000"),
     ("Limits.reconnectAttempts", "5"),
     ("Limits.resetOnProgress", "`true`"),
+    ("Limits.callTimeLimitMs", "no limit"),
     ("Limits.firstListWaitMs", "5000"),
     ("Limits.questionTtlMs", "600000"),
     ("Limits.callsInFlight", "256"),

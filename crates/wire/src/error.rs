@@ -76,6 +76,14 @@ pub enum Error {
         /// The length of the timeout.
         after: Duration,
     },
+    /// A call reached its time limit, whatever progress it made.
+    #[error("no answer to `{method}` within its time limit of {after:?}")]
+    TimeLimit {
+        /// The method of the request.
+        method: String,
+        /// The time limit.
+        after: Duration,
+    },
     /// The server answered with an error.
     #[error("the server refused: {0}")]
     Rpc(RpcError),

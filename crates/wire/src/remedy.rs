@@ -45,6 +45,7 @@ impl Error {
             | Self::Closed
             | Self::StreamLost { .. }
             | Self::Timeout { .. }
+            | Self::TimeLimit { .. }
             | Self::Busy => Remedy::Retry,
             Self::Told(told) => told.remedy,
             Self::InputNeeded { .. } => Remedy::AskUser,
@@ -82,6 +83,7 @@ impl Error {
             | Self::Closed
             | Self::StreamLost { .. }
             | Self::Timeout { .. }
+            | Self::TimeLimit { .. }
             | Self::Malformed(_)
             | Self::InvalidResult { .. } => true,
             Self::Spawn(_)
@@ -198,6 +200,7 @@ mod tests {
             Error::Closed,
             Error::StreamLost { method: method() },
             Error::Timeout { method: method(), after: Duration::ZERO },
+            Error::TimeLimit { method: method(), after: Duration::ZERO },
             Error::invalid("tools/call", "odd"),
             WsError::Lost { source: None }.into(),
             WsError::Closed { code: 1011, reason: String::new() }.into(),

@@ -101,6 +101,7 @@ fn apply_limits(old: &mut Limits, new: &Limits) {
     replace(&mut old.request_timeout_ms, new.request_timeout_ms.as_ref());
     replace(&mut old.reconnect_attempts, new.reconnect_attempts.as_ref());
     replace(&mut old.reset_on_progress, new.reset_on_progress.as_ref());
+    replace(&mut old.call_time_limit_ms, new.call_time_limit_ms.as_ref());
     replace(&mut old.first_list_wait_ms, new.first_list_wait_ms.as_ref());
     replace(&mut old.question_ttl_ms, new.question_ttl_ms.as_ref());
     replace(&mut old.calls_in_flight, new.calls_in_flight.as_ref());

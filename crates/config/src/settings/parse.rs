@@ -240,6 +240,7 @@ fn limits(fields: &mut ObjectFields<'_>) -> Limits {
     let mut limits = Limits {
         request_timeout_ms: number("requestTimeoutMs"),
         reconnect_attempts: number("reconnectAttempts"),
+        call_time_limit_ms: number("callTimeLimitMs"),
         first_list_wait_ms: number("firstListWaitMs"),
         question_ttl_ms: number("questionTtlMs"),
         calls_in_flight: number("callsInFlight"),

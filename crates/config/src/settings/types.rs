@@ -191,8 +191,11 @@ pub struct Limits {
     pub request_timeout_ms: Option<u64>,
     /// Quick attempts to reconnect, with growing pauses up to 30 s. Slower ones follow, for good, up to 2 minutes apart.
     pub reconnect_attempts: Option<u64>,
-    /// Whether progress extends the time of a call.
+    /// Whether progress starts the timeout of a call again.
     pub reset_on_progress: Option<bool>,
+    /// Milliseconds that a call may take in all: progress does not extend them, the time that a question waits for its
+    /// answer does not count. 0 for no limit.
+    pub call_time_limit_ms: Option<u64>,
     /// Milliseconds the first list of a session waits for servers.
     pub first_list_wait_ms: Option<u64>,
     /// Milliseconds a question or a parked call is kept.

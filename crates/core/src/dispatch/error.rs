@@ -164,7 +164,7 @@ pub enum CallError {
     #[error("the workspace has ended")]
     Ended,
     /// The process that made the call for this one is gone.
-    #[error("the hub ended before the answer came; whether the call was carried out is not known")]
+    #[error("the hub ended before the answer came; the server may have carried out the call")]
     Lost,
 }
 
@@ -297,7 +297,7 @@ impl ElicitationRefusal {
 
 fn server_error_text(error: &WireError) -> &'static str {
     match error {
-        WireError::Timeout { .. } => "timeout",
+        WireError::Timeout { .. } | WireError::TimeLimit { .. } => "timeout",
         WireError::Rpc(_) => "server-error",
         WireError::Exited { .. } => "exited",
         WireError::Closed | WireError::StreamLost { .. } | WireError::Io { .. } => "lost",

@@ -23,6 +23,7 @@ pub struct Request {
     pub(super) server: Option<String>,
     pub(super) progress: ProgressReports,
     pub(super) timeout: Option<Duration>,
+    pub(super) time_limit: Option<Duration>,
     pub(super) log_level: Option<Cow<'static, str>>,
     pub(super) tasks: TaskHandling,
     pub(super) questions: QuestionHandling,
@@ -127,6 +128,7 @@ impl Request {
             server: None,
             progress: ProgressReports::Ignored,
             timeout: None,
+            time_limit: None,
             log_level: None,
             tasks: TaskHandling::Follow,
             questions: QuestionHandling::Hold,
@@ -169,6 +171,13 @@ impl Request {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the time limit, whatever progress arrives, in place of the one in the settings.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -254,13 +263,14 @@ impl Request {
 
 impl From<&Request> for RemoteRequest {
     fn from(request: &Request) -> Self {
-        let timeout = request.timeout.map(|timeout| timeout.as_millis());
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             method: request.method.to_string(),
             params: request.params(),
             server: request.server.clone(),
             progress: request.progress == ProgressReports::Wanted,
-            timeout_millis: timeout.map(|millis| u64::try_from(millis).unwrap_or(u64::MAX)),
+            timeout_millis: request.timeout.map(millis),
+            time_limit_millis: request.time_limit.map(millis),
             log_level: request.log_level.as_deref().map(str::to_owned),
         }
     }

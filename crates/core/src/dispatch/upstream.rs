@@ -190,6 +190,9 @@ impl Stage {
             .with_task_handling(request.tasks)
             .with_result_types(self.result_types())
             .with_capabilities(self.askable(placed).clone());
+        if let Some(limit) = request.time_limit.or(numbers.time_limit) {
+            call = call.with_time_limit(limit);
+        }
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }

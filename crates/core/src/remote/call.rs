@@ -34,6 +34,9 @@ pub struct RemoteRequest {
     /// How long to wait without an answer or progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_millis: Option<u64>,
+    /// How long to wait for the answer, whatever progress arrives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit_millis: Option<u64>,
     /// The lowest level of log messages to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_level: Option<String>,
@@ -88,6 +91,9 @@ impl RemoteRequest {
         }
         if let Some(millis) = self.timeout_millis {
             request = request.with_timeout(Duration::from_millis(millis));
+        }
+        if let Some(millis) = self.time_limit_millis {
+            request = request.with_time_limit(Duration::from_millis(millis));
         }
         if let Some(level) = self.log_level {
             request = request.with_log_level(level);

@@ -10,7 +10,6 @@ use super::{
     request::{RequestExtras, can_ask},
 };
 use crate::{
-    Error,
     envelope::{RpcError, code},
     json::{Raw, quote},
     meta::method,
@@ -23,6 +22,7 @@ pub struct CallRequest {
     pub(crate) params: Option<Raw>,
     pub(crate) extras: RequestExtras,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) time_limit: Option<Duration>,
     pub(crate) extend_on_progress: bool,
     pub(crate) tasks: TaskHandling,
     pub(crate) result_types: ResultTypes,
@@ -80,6 +80,7 @@ impl CallRequest {
             params,
             extras: RequestExtras::default(),
             timeout: None,
+            time_limit: None,
             extend_on_progress: true,
             tasks: TaskHandling::default(),
             result_types: ResultTypes::default(),
@@ -122,6 +123,14 @@ impl CallRequest {
     #[must_use]
     pub fn with_fixed_timeout(mut self) -> Self {
         self.extend_on_progress = false;
+        self
+    }
+
+    /// Gives up after `limit` without an answer, even if progress arrives. The time that a question of the server waits
+    /// for its answer does not count; the answer starts the clock again.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
         self
     }
 
@@ -184,10 +193,6 @@ impl CallRequest {
         call.extras.request_state = state;
         call.extras.input_responses = (!answers.is_empty()).then(|| input_responses(answers));
         call
-    }
-
-    pub(crate) fn timeout_error(&self, after: Duration) -> Error {
-        Error::Timeout { method: self.method.to_string(), after }
     }
 }
 

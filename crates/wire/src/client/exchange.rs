@@ -49,7 +49,18 @@ pub struct Exchange {
     underway: Arc<SharedExchange>,
     running: Option<RunningDriver>,
     asking: PendingInput,
-    deadline: Option<(Instant, Duration)>,
+    /// When the call fails without an answer or progress.
+    timeout: Option<Deadline>,
+    /// When the call fails without an answer, whatever progress arrives.
+    time_limit: Option<Deadline>,
+}
+
+/// A moment at which a call fails.
+#[derive(Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    /// The time from the start of the clock to `at`.
+    after: Duration,
 }
 
 struct RunningDriver {
@@ -88,21 +99,26 @@ pub enum SuspendedExchange {
 
 impl Exchange {
     pub(crate) fn new(client: Client, call: CallRequest) -> Self {
-        let deadline = call.timeout.map(|timeout| (Instant::now() + timeout, timeout));
+        let timeout = call.timeout.map(Deadline::new);
+        let time_limit = call.time_limit.map(Deadline::new);
         let underway = SharedExchange::new(call);
         let driver = ExchangeDriver::new(client.session().clone(), underway.clone());
         let running = RunningDriver { driver: Box::pin(driver.run()), outcome: None };
-        Self { client, underway, running: Some(running), asking: PendingInput::No, deadline }
+        let running = Some(running);
+        Self { client, underway, running, asking: PendingInput::No, timeout, time_limit }
     }
 
     /// Returns the next event. Cancel-safe. An error is final.
     pub async fn next(&mut self) -> Result<ExchangeEvent, Error> {
-        let emitted = match self.deadline.filter(|_| !self.is_parked()) {
-            None => self.advance().await,
-            Some((at, after)) => match tokio::time::timeout_at(at, self.advance()).await {
-                Ok(emitted) => emitted,
-                Err(_) => Err(self.underway.call.timeout_error(after)),
-            },
+        let deadlines = [self.timeout, self.time_limit].into_iter().flatten();
+        let emitted = match deadlines.min_by_key(|deadline| deadline.at) {
+            Some(deadline) if !self.is_parked() => {
+                match tokio::time::timeout_at(deadline.at, self.advance()).await {
+                    Ok(emitted) => emitted,
+                    Err(_) => Err(self.expired()),
+                }
+            }
+            _ => self.advance().await,
         };
         if emitted.is_err() {
             self.running = None;
@@ -137,7 +153,8 @@ impl Exchange {
                 *self = Self::new(self.client.clone(), call);
             }
         }
-        self.restart_deadline();
+        self.restart_timeout();
+        self.time_limit = self.underway.call.time_limit.map(Deadline::new);
     }
 
     /// Puts the call away. Returns `None` if the server is not waiting for an answer.
@@ -158,9 +175,20 @@ impl Exchange {
         matches!(self.asking, PendingInput::Parked(_))
     }
 
-    fn restart_deadline(&mut self) {
-        if let Some((at, after)) = &mut self.deadline {
-            *at = Instant::now() + *after;
+    fn restart_timeout(&mut self) {
+        self.timeout = self.timeout.map(|timeout| Deadline::new(timeout.after));
+    }
+
+    /// The error of a call whose time is over.
+    fn expired(&self) -> Error {
+        let method = self.underway.call.method.to_string();
+        let is_over = |deadline: &Deadline| deadline.at <= Instant::now();
+        match (self.time_limit.filter(is_over), self.timeout) {
+            (Some(Deadline { after, .. }), _) => Error::TimeLimit { method, after },
+            (None, timeout) => {
+                let after = timeout.map_or(Duration::ZERO, |timeout| timeout.after);
+                Error::Timeout { method, after }
+            }
         }
     }
 
@@ -192,7 +220,7 @@ impl Exchange {
             DriverOutput::Event(event) => {
                 match &event {
                     ExchangeEvent::Progress(_) if self.underway.call.extend_on_progress => {
-                        self.restart_deadline();
+                        self.restart_timeout();
                     }
                     ExchangeEvent::Withdrawn { .. } => self.asking = PendingInput::No,
                     ExchangeEvent::Done(_) => self.running = None,
@@ -201,6 +229,14 @@ impl Exchange {
                 event
             }
         }
+    }
+}
+
+// === impl Deadline ===
+
+impl Deadline {
+    fn new(after: Duration) -> Self {
+        Self { at: Instant::now() + after, after }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Limits of calls from settings and environment: `MCP_TOOL_TIMEOUT` and `MAX_MCP_OUTPUT_TOKENS`.
+//! Limits of calls from settings and environment: `MCP_TOOL_TIMEOUT`, `MAX_MCP_OUTPUT_TOKENS`, the time limit.
 //!
 //! Used by `dispatch` for timeouts and result limits. Limits of connections are in `connection::timing`.
 
@@ -39,6 +39,8 @@ pub(crate) struct CallLimits {
     tool_timeout: LimitSource,
     output_tokens: LimitSource,
     pub(crate) on_progress: OnProgress,
+    /// How long a call may take, whatever progress it reports.
+    pub(crate) time_limit: Option<Duration>,
 }
 
 /// The source of a limit.
@@ -72,6 +74,7 @@ impl CallLimits {
             Some(false) => OnProgress::GoOn,
             _ => OnProgress::StartAgain,
         };
+        let time_limit = desired.settings.limits.call_time_limit_ms.filter(|millis| *millis > 0);
         let source = |variable: &NumberVariable| match variable.settings_text(desired) {
             Some(text) => LimitSource::Settings(variable.parse(text)),
             None => LimitSource::Environment(variable.environment_number(environment)),
@@ -80,6 +83,7 @@ impl CallLimits {
             tool_timeout: source(&TOOL_TIMEOUT_VARIABLE),
             output_tokens: source(&OUTPUT_TOKENS_VARIABLE),
             on_progress,
+            time_limit: time_limit.map(Duration::from_millis),
         }
     }
 
@@ -225,6 +229,17 @@ mod tests {
         let empty = [("MCP_TOOL_TIMEOUT", ""), ("MAX_MCP_OUTPUT_TOKENS", " ")];
         check("{}", &empty, (100_000_000, again, None));
         check(r#"{"env":{"MCP_TOOL_TIMEOUT":""}}"#, &given, (1500, again, Some(9)));
+    }
+
+    #[test]
+    fn a_time_limit_is_only_there_if_it_is_set() {
+        let check = |settings: &str, expected: Option<u64>| {
+            let (numbers, _) = numbers(settings, &[]);
+            assert_eq!(numbers.time_limit, expected.map(Duration::from_millis));
+        };
+        check("{}", None);
+        check(r#"{"limits":{"callTimeLimitMs":0}}"#, None);
+        check(r#"{"limits":{"callTimeLimitMs":900}}"#, Some(900));
     }
 
     /// A session's own environment replaces the workspace's, which is that of its first client.

@@ -80,6 +80,7 @@ pub(in crate::admin) fn check_call(
         server: Some(server.to_owned()),
         progress: false,
         timeout_millis: request.timeout_millis,
+        time_limit_millis: request.time_limit_millis,
         log_level: None,
     })
 }

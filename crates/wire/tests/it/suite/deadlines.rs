@@ -1,4 +1,4 @@
-//! Tests of deadlines, and of progress that extends them.
+//! Tests of timeouts, which progress extends, and of time limits, which it does not.
 
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ over_all_five!(
     a_call_that_hangs_ends_at_its_deadline,
     progress_extends_a_deadline,
     unless_it_must_not,
+    progress_does_not_extend_a_time_limit,
 );
 
 async fn a_call_that_hangs_ends_at_its_deadline(bench: Bench) {
@@ -37,4 +38,13 @@ async fn unless_it_must_not(bench: Bench) {
     let call = call.with_timeout(DEADLINE).with_fixed_timeout();
     let error = bench.client.call(call).result().await.unwrap_err();
     assert!(matches!(error, Error::Timeout { .. }), "{error:?}");
+}
+
+async fn progress_does_not_extend_a_time_limit(bench: Bench) {
+    bench.tool("echo", "{}").await;
+    let call = CallRequest::call_tool("tick", &raw(TICKS)).with_progress();
+    let call = call.with_timeout(DEADLINE).with_time_limit(DEADLINE);
+    let error = bench.client.call(call).result().await.unwrap_err();
+    assert!(matches!(error, Error::TimeLimit { after, .. } if after == DEADLINE), "{error:?}");
+    bench.tool("echo", "{}").await;
 }
