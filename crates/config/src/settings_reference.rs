@@ -24,7 +24,7 @@ const SECTIONS: [ReferenceSection; 21] = [
     ReferenceSection {
         title: "`permissions`",
         of: "Permissions",
-        lead: "Rules are described in [permissions](../features/permissions.md). A project's own count once you agreed to them; what it denies and asks about counts at once.",
+        lead: "Rules are described in [permissions](../features/permissions.md). A project's own `allow` rules apply after you approved them, its `deny` and `ask` rules at once.",
     },
     ReferenceSection {
         title: "A rule of `permissions` with conditions",
@@ -42,14 +42,14 @@ const SECTIONS: [ReferenceSection; 21] = [
     ReferenceSection {
         title: "`allowedMcpServers[]`, `deniedMcpServers[]`",
         of: "ServerRule",
-        lead: "Each rule has one of these. They judge every server, whatever its source; see [for administrators](../features/scopes.md#for-administrators).",
+        lead: "Each rule has one of these. They apply to every server, whatever its source; see [for administrators](../features/scopes.md#for-administrators).",
     },
     ReferenceSection { title: "`connectors`", of: "ConnectorSource", lead: "" },
     ReferenceSection { title: "`xaaIdp`", of: "IdentityProvider", lead: "" },
     ReferenceSection {
         title: "`questions`, of a settings file or of an entry",
         of: "QuestionSettings",
-        lead: "See [sharing](../features/sharing.md#kinds-of-clients). What an entry says counts before what the settings say.",
+        lead: "See [sharing](../features/sharing.md#kinds-of-clients). An entry takes precedence over the settings.",
     },
     ReferenceSection { title: "`limits`", of: "Limits", lead: "" },
     ReferenceSection {
@@ -61,13 +61,13 @@ const SECTIONS: [ReferenceSection; 21] = [
     ReferenceSection {
         title: "An entry of `mcpServers`",
         of: "Entry",
-        lead: "In settings files and in `.mcp.json`. `type` says how the server is reached: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` stand for variables of your environment, `${workspaceFolder}` for the root of the project that the client works in.",
+        lead: "In settings files and in `.mcp.json`. `type` is the transport: `stdio`, `http` (or `streamable-http`), `sse`, `ws`, and for editors `sse-ide` and `ws-ide`. An entry with a `command` may leave it out. `${VARIABLE}` and `${VARIABLE:-default}` are replaced by variables of your environment, `${workspaceFolder}` by the root of the client's project.",
     },
     ReferenceSection { title: "An entry of type `stdio`", of: "Stdio", lead: "" },
     ReferenceSection {
         title: "An entry of type `http`, `sse` or `ws`",
         of: "Remote",
-        lead: "`oauth` counts for `http` and `sse`.",
+        lead: "`oauth` applies to `http` and `sse`.",
     },
     ReferenceSection { title: "An entry of type `sse-ide` or `ws-ide`", of: "Ide", lead: "" },
     ReferenceSection { title: "`tools` of an entry", of: "ToolFilter", lead: "" },
@@ -109,26 +109,26 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Permissions.ask", "none"),
     ("Permissions.defaultMode", "`default`; `client` for clients of the gateway"),
     ("Permissions.classifier", "none"),
-    ("ConditionalRule.rule", "needed"),
+    ("ConditionalRule.rule", "required"),
     ("ConditionalRule.for", "everyone"),
     ("ConditionalRule.when", "all calls"),
     ("RuleAudience.group", "any"),
     ("RuleAudience.principal", "any"),
-    ("ArgumentCondition.argument", "needed"),
-    ("ArgumentCondition.matches", "needed"),
+    ("ArgumentCondition.argument", "required"),
+    ("ArgumentCondition.matches", "required"),
     ("HookGroup.matcher", "all"),
     ("HookGroup.hooks", "none"),
     ("HookCommand.type", "`command`"),
-    ("HookCommand.command", "needed"),
+    ("HookCommand.command", "required"),
     ("HookCommand.timeout", "60"),
     ("ServerRule.serverName", "none"),
     ("ServerRule.serverUrl", "none"),
     ("ServerRule.serverCommand", "none"),
-    ("ConnectorSource.url", "needed"),
+    ("ConnectorSource.url", "required"),
     ("ConnectorSource.tokenHelper", "none"),
     ("ConnectorSource.tokenOrigins", "none"),
-    ("IdentityProvider.issuer", "needed"),
-    ("IdentityProvider.clientId", "needed"),
+    ("IdentityProvider.issuer", "required"),
+    ("IdentityProvider.clientId", "required"),
     ("IdentityProvider.clientSecretHelper", "none"),
     ("IdentityProvider.scopes", "none"),
     ("IdentityProvider.callbackPort", "a free one"),
@@ -155,11 +155,11 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("PluginSettings.openFiles", "256"),
     ("PluginSettings.sandbox", "`false`"),
     ("PluginSettings.each", "none"),
-    ("PluginTerms.pool", "as for all"),
-    ("PluginTerms.deadlineMs", "as for all"),
-    ("PluginTerms.memoryBytes", "as for all"),
-    ("PluginTerms.openFiles", "as for all"),
-    ("PluginTerms.sandbox", "as for all"),
+    ("PluginTerms.pool", "as in `plugins`"),
+    ("PluginTerms.deadlineMs", "as in `plugins`"),
+    ("PluginTerms.memoryBytes", "as in `plugins`"),
+    ("PluginTerms.openFiles", "as in `plugins`"),
+    ("PluginTerms.sandbox", "as in `plugins`"),
     ("Entry.type", "`stdio` with a `command`, `http` with a `url`"),
     ("Entry.timeout", "`MCP_TOOL_TIMEOUT`"),
     ("Entry.alwaysLoad", "`false`"),
@@ -168,11 +168,11 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("Entry.share", "`auto`"),
     ("Entry.sharePrincipals", "`false`"),
     ("Entry.signIn", "`own`"),
-    ("Entry.era", "found out, and for each client its own where the server has both"),
-    ("Entry.questions", "as the settings say"),
-    ("Entry.start", "as the settings say"),
+    ("Entry.era", "the client's own era if the server has both, else the one it has"),
+    ("Entry.questions", "as in the settings"),
+    ("Entry.start", "as in the settings"),
     ("QuestionSettings.elicitation", "`client`"),
-    ("Stdio.command", "needed"),
+    ("Stdio.command", "required"),
     ("Stdio.args", "none"),
     ("Stdio.env", "none"),
     (
@@ -181,25 +181,25 @@ const DEFAULTS: &[(&str, &str)] = &[
     ),
     ("Stdio.envFile", "none"),
     ("Stdio.inheritEnv", "`false`"),
-    ("Remote.url", "needed"),
+    ("Remote.url", "required"),
     ("Remote.headers", "none"),
     ("Remote.headersHelper", "none"),
-    ("Remote.oauth", "found out"),
+    ("Remote.oauth", "detected"),
     ("Remote.tls", "the system's"),
-    ("Ide.url", "needed"),
+    ("Ide.url", "required"),
     ("Ide.ideName", "none"),
     ("Ide.authToken", "none"),
     ("ToolFilter.allow", "all"),
     ("ToolFilter.deny", "none"),
-    ("OAuth.clientId", "registered by itself"),
+    ("OAuth.clientId", "Switchboard registers one"),
     ("OAuth.clientSecret", "none"),
     ("OAuth.clientMetadataUrl", "none"),
     ("OAuth.callbackPort", "a free one"),
-    ("OAuth.authServerMetadataUrl", "found out"),
+    ("OAuth.authServerMetadataUrl", "detected"),
     ("OAuth.scopes", "what the server asks for"),
     ("OAuth.grant", "`authorization_code`"),
     ("OAuth.privateKeyFile", "none"),
-    ("OAuth.signingAlgorithm", "what the key is for"),
+    ("OAuth.signingAlgorithm", "by the key"),
     ("OAuth.assertionFile", "none"),
     ("OAuth.dpop", "what the server asks for"),
     ("OAuth.xaa", "`false`"),
@@ -214,7 +214,7 @@ const SETTINGS_SCOPES: [Scope; 5] =
 
 const PAGE_LEAD: &str = "# Settings
 
-Made from the types that the program reads. A [schema](../../crates/config/schema/settings.schema.json) for editors is made from the same.
+Generated from the types that the program reads, like the [schema](../../crates/config/schema/settings.schema.json) for editors.
 
 | scope | file |
 |---|---|
@@ -224,9 +224,9 @@ Made from the types that the program reads. A [schema](../../crates/config/schem
 | `dynamic` | what `--mcp-config` names, for one run |
 | `enterprise` | the administrator's `managed-settings.json`, `managed-settings.d/*.json` and [`managed-mcp.json`](files.md#managed-mcpjson) |
 
-These five of the nine [scopes](../features/scopes.md) have settings. Comments and trailing commas are fine. Of two scopes the later one in this list wins, and
-lists are joined. What a project's own files permit counts once you [agreed to it](../features/approval.md). `switchboard doctor` names a member
-that has no effect where it stands.
+These five of the nine [scopes](../features/scopes.md) have settings. Comments and trailing commas are allowed. The later scope in this list takes
+precedence, and lists are joined. What a project's own files permit applies after you [approved it](../features/approval.md).
+`switchboard doctor` names members that have no effect.
 ";
 
 /// Renders the page.
@@ -247,7 +247,7 @@ pub fn render_settings_page() -> String {
 fn table(schema: &Value, section: &ReferenceSection) -> String {
     let is_file = section.of.is_empty();
     let mut table = if is_file {
-        "\n| key | type | default | counts in | meaning |\n|---|---|---|---|---|\n".to_owned()
+        "\n| key | type | default | applies in | meaning |\n|---|---|---|---|---|\n".to_owned()
     } else {
         "\n| key | type | default | meaning |\n|---|---|---|---|\n".to_owned()
     };

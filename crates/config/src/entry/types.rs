@@ -18,43 +18,43 @@ pub struct Entry {
     /// How the server is reached.
     #[serde(flatten)]
     pub transport: Transport,
-    /// How long a tool call may take, in milliseconds.
+    /// Milliseconds that a tool call may take without an answer or progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1000))]
     pub timeout: Option<u64>,
-    /// Whether its tools are always listed, even with tool search on.
+    /// Whether clients always see its tools, even with tool search.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub always_load: bool,
-    /// Whether it is configured and not started.
+    /// Whether the server is disabled.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub disabled: bool,
-    /// Which of its tools are shown.
+    /// Which of its tools clients see.
     #[serde(skip_serializing_if = "ToolFilter::is_empty")]
     #[schemars(default)]
     pub tools: ToolFilter,
-    /// Whether clients share one connection to it.
+    /// Whether clients share one connection to the server.
     #[serde(skip_serializing_if = "Share::is_auto")]
     #[schemars(default)]
     pub share: Share,
-    /// Whether principals of `serve` share one connection, and whatever the server remembers; user and managed scope only.
+    /// Whether principals of `serve` share one connection, and thereby everything that the server remembers; user and
+    /// managed scope only.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub share_principals: bool,
-    /// Whose sign-in, headers and variables principals of `serve` reach it with: their own, or those of the person who runs
-    /// the hub, lent to everybody; user and managed scope only.
+    /// Whose sign-in, headers and variables the principals of `serve` use: their own, or those of the person who runs the
+    /// hub; user and managed scope only.
     #[serde(skip_serializing_if = "SignInOwner::is_own")]
     #[schemars(default)]
     pub sign_in: SignInOwner,
-    /// The era that is spoken with it: only `modern`, or only `legacy`. Absent: whichever it has, for each client its own
-    /// where the server has both.
+    /// The only era of the protocol to use: `modern` is 2026-07-28, `legacy` is every older version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub era: Option<ProtocolEra>,
-    /// Who answers its questions where the client cannot.
+    /// Who answers its questions if the client cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionSettings>,
-    /// When a server with known lists is started: with the first call that needs it, or at once and for good.
+    /// When the server starts once its lists are known: with the first call that needs it, or at once, to keep running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<StartPolicy>,
 }
@@ -67,7 +67,7 @@ pub enum Transport {
     Stdio(Stdio),
     /// Streamable HTTP.
     Http(Remote),
-    /// HTTP with server-sent events, the older form.
+    /// HTTP with server-sent events, the older transport.
     Sse(Remote),
     /// WebSocket.
     Ws(Remote),
@@ -84,23 +84,23 @@ pub enum Transport {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stdio {
-    /// The program.
+    /// The program to start.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub args: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables to set.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub env: BTreeMap<String, String>,
-    /// Its working directory.
+    /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// A file of further variables.
+    /// A file with more environment variables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env_file: Option<String>,
-    /// Which of the caller's variables it gets besides the usual few.
+    /// Which of the caller's variables the server gets in addition to the [usual ones](environment.md).
     #[serde(skip_serializing_if = "InheritEnv::is_none")]
     #[schemars(default)]
     pub inherit_env: InheritEnv,
@@ -120,19 +120,19 @@ pub enum InheritEnv {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Remote {
-    /// Where it is.
+    /// The URL of the server.
     pub url: String,
-    /// Headers sent with every request.
+    /// Headers to send with every request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub headers: BTreeMap<String, String>,
-    /// A command that prints further headers as a JSON object.
+    /// A command that prints more headers, as a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers_helper: Option<String>,
     /// How to sign in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oauth: Option<OAuth>,
-    /// As whom to appear, and whom to trust.
+    /// The client certificate, and the authorities to trust.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
 }
@@ -141,13 +141,13 @@ pub struct Remote {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tls {
-    /// Our certificate, and those it was signed with.
+    /// The client certificate and its chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<String>,
-    /// Its private key, where that is not in the same file.
+    /// The private key of the client certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_file: Option<String>,
-    /// Authorities to trust besides the system's.
+    /// Certificate authorities to trust in addition to those of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<String>,
 }
@@ -156,12 +156,12 @@ pub struct Tls {
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ide {
-    /// Where it is.
+    /// The URL of the server.
     pub url: String,
     /// The editor's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ide_name: Option<String>,
-    /// What it asks for.
+    /// The token that the editor expects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_token: Option<String>,
 }
@@ -170,35 +170,35 @@ pub struct Ide {
 #[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OAuth {
-    /// The client's id, where it was registered by hand.
+    /// The id of an OAuth client that is registered for you.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// Its secret, as a reference: `${secret:NAME}` or `${VARIABLE}`.
+    /// The secret of that client, as a reference: `${secret:NAME}` or `${VARIABLE}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// A document that describes the client, in place of registration.
+    /// The URL of a document that describes the client, instead of a registration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_metadata_url: Option<String>,
-    /// The port the browser comes back to.
+    /// The local port to which the browser returns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback_port: Option<u16>,
-    /// Where the authorization server describes itself.
+    /// The URL of the authorization server's metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_server_metadata_url: Option<String>,
-    /// What to ask for.
+    /// The scopes to request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub scopes: Vec<String>,
     /// How the token is obtained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
-    /// The key that signs assertions.
+    /// The file of the private key that signs assertions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key_file: Option<String>,
-    /// How it signs them.
+    /// The algorithm of the signature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_algorithm: Option<String>,
-    /// A ready assertion, read anew each time.
+    /// The file of a ready assertion; it is read each time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assertion_file: Option<String>,
     /// Whether tokens are bound to a key.

@@ -20,7 +20,7 @@ pub struct PluginSettings {
     /// How every plugin is run.
     #[schemars(flatten)]
     pub all: PluginTerms,
-    /// How single plugins are run where that differs, by the name of the file without `lib` and without its ending.
+    /// Settings of single plugins, by the name of the file without `lib` and its extension.
     pub each: BTreeMap<String, PluginTerms>,
 }
 
@@ -31,17 +31,17 @@ pub struct PluginTerms {
     /// Workers of a plugin that answers one call at a time, 64 at most.
     #[schemars(range(min = 1, max = 64))]
     pub pool: Option<u64>,
-    /// Milliseconds without a sign of life after which a call fails.
+    /// Milliseconds without progress after which a call fails.
     #[schemars(range(min = 1))]
     pub deadline_ms: Option<u64>,
-    /// Bytes of memory that a worker may write to.
+    /// The maximum memory of a worker, in bytes.
     #[schemars(range(min = 1))]
     pub memory_bytes: Option<u64>,
-    /// Descriptors that a worker may hold.
+    /// The maximum number of files and sockets that a worker may open.
     #[schemars(range(min = 1))]
     pub open_files: Option<u64>,
-    /// Whether it reads only what programs need to run, writes nothing and starts nothing. Linux only; elsewhere a
-    /// plugin that is to be closed in does not run.
+    /// Whether a worker may read only what programs need to run, write nothing and start nothing. Linux only; elsewhere a
+    /// plugin with a sandbox does not run.
     pub sandbox: Option<bool>,
 }
 

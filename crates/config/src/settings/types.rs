@@ -18,7 +18,7 @@ use crate::source::{ConfigMember, Located, SourceLocation};
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Settings {
-    /// Servers, by name. Those of a project are in `.mcp.json`.
+    /// Servers, by name. The servers of a project are in `.mcp.json`.
     pub mcp_servers: ServerEntries,
     /// What tools may do.
     pub permissions: Permissions,
@@ -27,48 +27,48 @@ pub struct Settings {
     /// The first error in `permissions` or `hooks`: a rule or a hook that refuses calls may be lost.
     #[schemars(skip)]
     pub(crate) unclear_restrictions: Option<SourceLocation>,
-    /// Variables. From a project only timeouts and the output limit count.
+    /// Environment variables. A project may set only timeouts and the output limit.
     pub env: BTreeMap<String, Located<String>>,
-    /// Servers of `.mcp.json` that start without being asked about.
+    /// Servers of `.mcp.json` that start without approval.
     pub enabled_mcpjson_servers: Vec<Located<String>>,
     /// Servers of `.mcp.json` that are rejected.
     pub disabled_mcpjson_servers: Vec<Located<String>>,
-    /// Whether every server of `.mcp.json` starts without being asked about.
+    /// Whether every server of `.mcp.json` starts without approval.
     pub enable_all_project_mcp_servers: Option<Located<bool>>,
-    /// Servers switched on although their entry or a wider scope switches them off.
+    /// Servers that are enabled although their entry or a wider scope disables them.
     pub enabled_mcp_servers: Vec<Located<String>>,
-    /// Servers switched off.
+    /// Servers that are disabled.
     pub disabled_mcp_servers: Vec<Located<String>>,
     /// The only servers that may run. Absent allows all, an empty list allows none.
     pub allowed_mcp_servers: Option<Located<Vec<Located<ServerRule>>>>,
-    /// Servers that may not run, whatever allows them.
+    /// Servers that may not run, even if another setting allows them.
     pub denied_mcp_servers: Vec<Located<ServerRule>>,
-    /// Whether only the administrator's list of allowed servers counts.
+    /// Whether only the administrator's list of allowed servers applies.
     pub allow_managed_mcp_servers_only: Option<Located<bool>>,
     /// The organisation's catalog of servers.
     pub connectors: Option<Located<ConnectorSource>>,
     /// The identity provider for signing in to many servers at once.
     pub xaa_idp: Option<Located<IdentityProvider>>,
-    /// Where secrets come from that are not in the secret store, by name: `${file:PATH}`, `${cmd:COMMAND}` or
+    /// The sources of secrets outside the secret store, by name: `${file:PATH}`, `${cmd:COMMAND}` or
     /// `op://VAULT/ITEM/FIELD`.
     pub secret_providers: BTreeMap<String, Located<String>>,
-    /// Native plugins to load besides those in the plugin folder.
+    /// Native plugins to load in addition to the plugin folder.
     pub native_plugins: Vec<Located<String>>,
     /// How native plugins are run.
     pub plugins: PluginSettings,
-    /// Other clients whose servers are read along, never written.
+    /// Other clients whose servers are used, too. Their files are read and never written.
     pub inherit: Vec<Located<String>>,
-    /// The tools of an editor that are shown.
+    /// The tools of an editor that clients see.
     pub ide_tools: Option<Vec<Located<String>>>,
-    /// Who answers the questions of servers where the client cannot.
+    /// Who answers the questions of servers if the client cannot.
     pub questions: QuestionSettings,
-    /// When servers with known lists are started whose entries do not say it: with the first call that needs them, or
-    /// at once and for good.
+    /// When a server starts whose lists are known and whose entry has no `start`: with the first call that needs it, or
+    /// at once, to keep running.
     pub start: Option<StartPolicy>,
-    /// Whether the gateway checks the arguments of its clients' calls against the tool's schema before it sends them.
-    /// Without it the server judges them. The command line and the library always check.
+    /// Whether the gateway checks the arguments of its clients' calls against the tool's schema before it sends them. If
+    /// not, only the server checks them. The command line and the library always check.
     pub check_arguments: Option<bool>,
-    /// Numbers.
+    /// Limits and timeouts.
     pub limits: Limits,
 }
 
@@ -80,11 +80,11 @@ pub struct ServerEntries(pub Vec<ConfigMember>);
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Permissions {
-    /// Calls that need no question.
+    /// Calls that are allowed without a question.
     pub allow: Vec<Located<WrittenRule>>,
-    /// Calls that never happen.
+    /// Calls that are denied.
     pub deny: Vec<Located<WrittenRule>>,
-    /// Calls that are always asked about.
+    /// Calls that a person is always asked about.
     pub ask: Vec<Located<WrittenRule>>,
     /// What happens to a call that no rule decides.
     pub default_mode: Option<Located<Mode>>,
@@ -144,7 +144,7 @@ pub struct HookCommand {
     pub kind: String,
     /// The command line, run by a shell.
     pub command: String,
-    /// Seconds it may take.
+    /// The maximum number of seconds it may take.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
 }
@@ -153,12 +153,11 @@ pub struct HookCommand {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub struct ConnectorSource {
-    /// Where it is.
+    /// The URL of the catalog.
     pub url: String,
-    /// A command that prints the bearer token for it.
+    /// A command that prints the bearer token for the catalog.
     pub token_helper: Option<String>,
-    /// Origins besides the catalog's own that get the token too, such as `https://mcp.example.com`. Other servers of the
-    /// catalog get none.
+    /// Other origins that get the token, such as `https://mcp.example.com`. No other server of the catalog gets it.
     #[schemars(default)]
     pub token_origins: Vec<String>,
 }
@@ -167,18 +166,18 @@ pub struct ConnectorSource {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityProvider {
-    /// Its issuer URL.
+    /// The issuer URL of the provider.
     pub issuer: String,
-    /// Our client id there.
+    /// The id of the OAuth client that is registered for you there.
     pub client_id: String,
-    /// A command that prints the client's secret.
+    /// A command that prints the secret of that client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_secret_helper: Option<String>,
-    /// What to ask for.
+    /// The scopes to request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub scopes: Vec<String>,
-    /// The port the browser comes back to.
+    /// The local port to which the browser returns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback_port: Option<u16>,
 }
@@ -187,43 +186,43 @@ pub struct IdentityProvider {
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
 pub struct Limits {
-    /// Milliseconds until the first byte of an HTTP answer.
+    /// Milliseconds to wait for the first byte of an HTTP response.
     pub request_timeout_ms: Option<u64>,
-    /// Quick attempts to reconnect, with growing pauses up to 30 s. Slower ones follow, for good, up to 2 minutes apart.
+    /// Quick attempts to reconnect, with growing pauses up to 30 s. After that, attempts continue up to 2 minutes apart.
     pub reconnect_attempts: Option<u64>,
     /// Whether progress starts the timeout of a call again.
     pub reset_on_progress: Option<bool>,
     /// Milliseconds that a call may take in all: progress does not extend them, the time that a question waits for its
     /// answer does not count. 0 for no limit.
     pub call_time_limit_ms: Option<u64>,
-    /// Milliseconds the first list of a session waits for servers.
+    /// Milliseconds that the first list of a session waits for servers.
     pub first_list_wait_ms: Option<u64>,
-    /// Milliseconds a question or a parked call is kept.
+    /// Milliseconds for which a question, or a call that waits for an answer, is kept.
     pub question_ttl_ms: Option<u64>,
-    /// Calls in flight per server.
+    /// Concurrent calls per server.
     pub calls_in_flight: Option<u64>,
-    /// Connections to servers that one principal may have besides the configured ones; more are refused with *retry*.
+    /// Connections to servers that one principal may have in addition to the configured ones; more are refused with
+    /// *retry*.
     pub connections_per_principal: Option<u64>,
-    /// The same for all principals together.
+    /// The same limit for all principals together.
     pub connections: Option<u64>,
     /// Milliseconds after which an idle session ends.
     pub session_idle_ms: Option<u64>,
     /// Milliseconds after which an idle hub ends.
     pub hub_idle_ms: Option<u64>,
-    /// Milliseconds without a call after which a server that no session needs is stopped, until the next call. 0 for
+    /// Milliseconds without a call after which a server that no session needs is stopped until the next call. 0 for
     /// never.
     pub server_idle_ms: Option<u64>,
-    /// Bytes kept of results that were too large.
+    /// Bytes of disk space for results that were too large.
     pub spill_bytes: Option<u64>,
-    /// Days they are kept.
+    /// Days for which such results are kept.
     pub spill_days: Option<u64>,
     /// Pixels on the long side of an image in a result; a larger image is scaled down. 0 for no limit. Clients with
     /// `--result-limit 0` get images as they are.
     pub image_pixels: Option<u64>,
-    /// Bytes of an image, encoded as it is in the result, likewise.
+    /// The maximum size of an image in a result, in bytes of base64; a larger image is scaled down. 0 for no limit.
     pub image_bytes: Option<u64>,
-    /// Threads of the hub and of `serve` that carry out calls, 64 at most; a hub reads it when it starts. Without it half
-    /// the processors, 1 at least and 8 at most.
+    /// Threads of the hub and of `serve` that carry out calls, 64 at most. A hub reads this when it starts.
     pub threads: Option<u64>,
 }
 
