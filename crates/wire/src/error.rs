@@ -12,7 +12,7 @@ use crate::{
     envelope::{MalformedMessage, RpcError},
     http::HttpError,
     json::SpliceError,
-    sanitize,
+    sanitize, server_text,
     ws::WsError,
 };
 use switchboard_process::{ProcessExit, SpawnError};
@@ -25,12 +25,20 @@ pub enum Error {
     #[error("the server could not be started")]
     Spawn(#[source] Arc<SpawnError>),
     /// The server's program exited.
-    #[error("the server {exit}{}", colon_suffix(.stderr))]
+    #[error("the server {exit}{}", colon_suffix(server_text::failure_text(.stderr)))]
     Exited {
         /// The exit status.
         exit: ProcessExit,
         /// The last lines of its standard error.
         stderr: String,
+    },
+    /// Connecting failed, and the server had printed text where a message belongs.
+    #[error("the server printed `{line}` to standard output instead of a message")]
+    StrayText {
+        /// The text, safe to show.
+        line: String,
+        /// Why connecting failed.
+        source: Arc<Error>,
     },
     /// HTTP failed.
     #[error(transparent)]
@@ -57,7 +65,7 @@ pub enum Error {
         method: String,
     },
     /// An HTTP status without a JSON-RPC message.
-    #[error("the server answered {status} to `{method}`{}", colon_suffix(.text))]
+    #[error("the server answered {status} to `{method}`{}", colon_suffix(server_text::body_text(.text)))]
     Status {
         /// The method of the request.
         method: String,
@@ -222,14 +230,15 @@ impl Error {
 
     /// Whether the connection has ended.
     pub fn is_fatal(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Spawn(_)
-                | Self::Exited { .. }
-                | Self::WebSocket(_)
-                | Self::Io { .. }
-                | Self::Closed
-        )
+            | Self::Exited { .. }
+            | Self::WebSocket(_)
+            | Self::Io { .. }
+            | Self::Closed => true,
+            Self::StrayText { source, .. } => source.is_fatal(),
+            _ => false,
+        }
     }
 }
 

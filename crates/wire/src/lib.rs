@@ -24,6 +24,7 @@ pub mod ws;
 mod error;
 mod pending_post;
 mod remedy;
+mod server_text;
 mod version;
 
 pub use error::{Error, Remedy, RemoteError, error_chain};

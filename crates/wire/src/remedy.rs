@@ -47,6 +47,7 @@ impl Error {
             | Self::Timeout { .. }
             | Self::TimeLimit { .. }
             | Self::Busy => Remedy::Retry,
+            Self::StrayText { source, .. } => source.remedy(),
             Self::Told(told) => told.remedy,
             Self::InputNeeded { .. } => Remedy::AskUser,
             Self::NoCommonVersion { .. } => Remedy::Reconfigure,
@@ -77,6 +78,7 @@ impl Error {
                 may_follow_execution(*status) && !(*status == 503 && *asks_to_retry)
             }
             Self::Rpc(error) => says_unknown(error),
+            Self::StrayText { source, .. } => source.may_have_executed(),
             Self::Told(told) => told.remedy == Remedy::Unknown,
             Self::Exited { .. }
             | Self::Io { .. }
@@ -136,7 +138,7 @@ fn http_remedy(error: &HttpError) -> Remedy {
     match error {
         HttpError::SignIn { .. } => Remedy::SignIn,
         HttpError::Refused { status, .. } => status_remedy(status.as_u16()),
-        HttpError::Connect { kind: ConnectFailure::Tls, .. }
+        HttpError::Connect { kind: ConnectFailure::Tls | ConnectFailure::NotTls, .. }
         | HttpError::Redirect { .. }
         | HttpError::Setup { .. } => Remedy::Reconfigure,
         HttpError::Connect { .. }

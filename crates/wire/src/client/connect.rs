@@ -14,13 +14,14 @@ use super::{
     http_channel::HttpChannel,
     options::ClientOptions,
     session::ClientSession,
+    stray_text::StrayText,
     target::{HttpTarget, ServerTarget, StdioTarget},
 };
 use crate::{
     Error, Version,
     envelope::MessageOrBatch,
     http::HttpEndpoint,
-    link::{self, LinkReader, LinkWriter, lines, pair, sse},
+    link::{self, LinkFrame, LinkReader, LinkWriter, lines, pair, sse},
     ws,
 };
 use switchboard_process as process;
@@ -39,12 +40,13 @@ pub(super) async fn connect(
     target: ServerTarget,
     options: ClientOptions,
     given_up: &CancellationToken,
+    stray: &StrayText,
 ) -> Result<(Client, ServerInbox), Error> {
     let key = target.key();
     let eras = options.eras.clone();
     let known = eras.as_ref().and_then(|eras| eras.get(&key));
     let opened = match target {
-        ServerTarget::Stdio(stdio) => stdio_session(stdio, options, known, given_up).await?,
+        ServerTarget::Stdio(stdio) => stdio_session(stdio, options, known, given_up, stray).await?,
         ServerTarget::Http(target) => http_session(target, options, known, given_up).await?,
         ServerTarget::Sse(target) => sse_session(&target, options, given_up).await?,
         ServerTarget::WebSocket { url, pool, options: ws } => {
@@ -131,13 +133,14 @@ async fn stdio_session(
     options: ClientOptions,
     known: Option<Version>,
     given_up: &CancellationToken,
+    stray: &StrayText,
 ) -> Result<StartedSession, Error> {
-    let opened = spawn(&stdio, options.clone(), given_up).await?;
+    let opened = spawn(&stdio, options.clone(), given_up, stray).await?;
     match opened.greet(known, given_up).await {
         // Some servers exit on the unknown method `server/discover`; greet them with `initialize`.
         Err(Error::Exited { .. } | Error::Io { .. }) if may_be_legacy(&options, known) => {
             let legacy = Some(Version::LATEST_LEGACY);
-            spawn(&stdio, options, given_up).await?.greet(legacy, given_up).await
+            spawn(&stdio, options, given_up, stray).await?.greet(legacy, given_up).await
         }
         result => result,
     }
@@ -155,12 +158,14 @@ async fn spawn(
     stdio: &StdioTarget,
     options: ClientOptions,
     given_up: &CancellationToken,
+    stray: &StrayText,
 ) -> Result<StartedSession, Error> {
     let spawned = process::spawn(stdio.command.clone(), &stdio.guard, stdio.stderr.clone()).await?;
     let limit = options.limits.max_message;
     let stdout = process::StdoutPipe::new(spawned.stdout);
     let (writer, reader, writing) = lines::line_link(stdout, spawned.stdin, limit);
-    let opened = link_session(options, (writer, reader), Some(spawned.process), given_up);
+    let process = Some((spawned.process, stray.clone()));
+    let opened = link_session(options, (writer, reader), process, given_up);
     let closing = opened.session.closing.clone();
     opened.tasks.spawn(closing.run_until_cancelled_owned(writing));
     Ok(opened)
@@ -169,24 +174,30 @@ async fn spawn(
 fn link_session(
     options: ClientOptions,
     end: pair::LinkEnd,
-    process: Option<Process>,
+    process: Option<(Process, StrayText)>,
     given_up: &CancellationToken,
 ) -> StartedSession {
+    let (process, stray) = process.unzip();
     let (writer, reader): (LinkWriter, LinkReader) = end;
     let channel = ServerChannel::Link(LinkChannel { writer, process });
     let (session, inbox) = ClientSession::new(options, channel, given_up.child_token());
     let tasks = TaskTracker::new();
-    tasks.spawn(read_link(session.clone(), reader));
+    tasks.spawn(read_link(session.clone(), reader, stray));
     StartedSession { session, inbox, tasks }
 }
 
 /// Routes the messages of a link until the link ends.
-async fn read_link(session: Arc<ClientSession>, mut reader: LinkReader) {
+async fn read_link(session: Arc<ClientSession>, mut reader: LinkReader, stray: Option<StrayText>) {
     let closing = session.closing.clone();
     let reading = async {
         loop {
             match reader.next().await {
-                Ok(Some(frame)) => route(&session, frame.parse()).await,
+                Ok(Some(frame)) => {
+                    if let (Some(stray), LinkFrame::Text(text)) = (&stray, &frame) {
+                        stray.note(text);
+                    }
+                    route(&session, frame.parse()).await;
+                }
                 Ok(None) => return Error::Closed,
                 Err(error) => return error,
             }

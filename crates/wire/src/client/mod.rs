@@ -50,6 +50,7 @@ mod route;
 mod server_facts;
 mod session;
 pub mod skills;
+mod stray_text;
 mod target;
 mod tasks;
 mod tool_facts;
@@ -76,6 +77,7 @@ pub use target::{HttpTarget, ServerTarget, StdioTarget};
 
 use channel::ServerChannel;
 use session::ClientSession;
+use stray_text::StrayText;
 
 use crate::{
     Era, Error,
@@ -131,16 +133,17 @@ impl Client {
         let given_up = CancellationToken::new();
         let on_drop = given_up.clone().drop_guard();
         // Boxed: the future holds the connection code of every transport and is large.
-        let mut connecting = Box::pin(connect::connect(target, options, &given_up));
+        let stray = StrayText::default();
+        let mut connecting = Box::pin(connect::connect(target, options, &given_up, &stray));
         let error = tokio::select! {
             biased;
             connected = &mut connecting => {
                 on_drop.disarm();
-                return connected;
+                return connected.map_err(|error| stray.explain(error));
             }
             () = abandoned => Error::Closed,
             () = tokio::time::sleep(after) => {
-                Error::Timeout { method: method::INITIALIZE.to_owned(), after }
+                stray.explain(Error::Timeout { method: method::INITIALIZE.to_owned(), after })
             }
         };
         given_up.cancel();

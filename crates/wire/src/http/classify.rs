@@ -51,8 +51,9 @@ fn broken_error(
 fn connect_kind(error: &reqwest::Error) -> Option<ConnectFailure> {
     // A server that wants a client certificate says so only after the handshake, in an alert in place of the
     // response: TLS 1.3 has no other way.
-    if find_map(error, <dyn Error>::downcast_ref::<rustls::Error>).is_some() {
-        return Some(ConnectFailure::Tls);
+    if let Some(error) = find_map(error, <dyn Error>::downcast_ref::<rustls::Error>) {
+        let not_tls = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+        return Some(if *error == not_tls { ConnectFailure::NotTls } else { ConnectFailure::Tls });
     }
     if !error.is_connect() {
         return None;

@@ -36,6 +36,8 @@ pub enum ConnectFailure {
     Dns,
     /// The TLS handshake failed: certificates or versions.
     Tls,
+    /// The peer answered the TLS handshake with something else.
+    NotTls,
     /// The connect deadline passed.
     Timeout,
     /// The peer hung up while the connection was being made.
@@ -191,6 +193,7 @@ impl fmt::Display for ConnectFailure {
             Self::Unreachable => "the host cannot be reached",
             Self::Dns => "the host name does not resolve",
             Self::Tls => "no TLS session could be agreed",
+            Self::NotTls => "the server does not speak TLS",
             Self::Timeout => "the connect deadline passed",
             Self::Broken => "the peer hung up",
             Self::Proxy => "the proxy refused",

@@ -61,6 +61,16 @@ async fn an_unknown_authority_is_refused() {
 }
 
 #[tokio::test]
+async fn a_server_without_tls_is_told_from_one_with_a_wrong_certificate() {
+    let server = Scripted::start(async |_| Reply::json(200, "{}")).await;
+    let url = server.url("/mcp").replace("http://", "https://").parse().unwrap();
+    let pool = pool(TlsOptions::default());
+    let endpoint = HttpEndpoint::new(pool, url, EndpointOptions::default());
+    let error = post(&endpoint, "{}").await.unwrap_err();
+    assert_connect(&error, ConnectFailure::NotTls);
+}
+
+#[tokio::test]
 async fn a_client_certificate_is_given_where_demanded() {
     let authority = Authority::new();
     let server = server(&authority, ClientCertificate::Required).await;
