@@ -9,7 +9,6 @@ use crate::gateway::{Client, stop};
 /// A project in which everything that can go wrong with a server does.
 fn story() -> Story {
     let mut story = Story::new();
-    let kiosk = program("kiosk");
     let sh = |script: &str| json!({ "command": "sh", "args": ["-c", script] });
     let http = |more: Value| {
         let mut entry = json!({ "type": "http", "url": "http://127.0.0.1:1/mcp" });
@@ -24,16 +23,15 @@ fn story() -> Story {
         "helped": http(json!({ "headersHelper": "false" })),
         "off": { "command": "sh", "disabled": true },
         "unset": { "command": "${NOT_SET}" },
-        "kiosk": { "command": kiosk },
+        "kiosk": { "command": "kiosk" },
     });
     let permissions = json!({ "deny": ["mcp__kiosk__fail"] });
     let settings = json!({ "mcpServers": servers, "permissions": permissions });
-    // On lines of its own, so that no position depends on where the kiosk lies.
     let settings = serde_json::to_string_pretty(&settings).unwrap();
     story.write("../.config/switchboard/settings.json", &settings);
     let wants = json!({ "mcpServers": { "waiting": { "command": "sh" } } });
     story.write(".mcp.json", &wants.to_string());
-    story.replace(kiosk.to_str().unwrap(), "kiosk");
+    story.put_on_path(&program("kiosk"));
     story
 }
 

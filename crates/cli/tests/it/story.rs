@@ -90,12 +90,17 @@ impl Story {
         self.env.push((name.into(), value.into()));
     }
 
-    /// Puts the program on the `PATH` as `switchboard`: tables cut a command to their width, so its path, which
-    /// differs from checkout to checkout, must not stand in one.
+    /// Puts the program on the `PATH` as `switchboard`.
     pub(crate) fn put_program_on_path(&mut self) {
+        self.put_on_path(Path::new(env!("CARGO_BIN_EXE_switchboard")));
+    }
+
+    /// Puts a program on the `PATH` under its name: tables cut a command to their width, so a path, whose length differs
+    /// from checkout to checkout, must not stand in one.
+    pub(crate) fn put_on_path(&mut self, program: &Path) {
         let folder = self.home.path().join("bin");
-        fs::create_dir(&folder).unwrap();
-        symlink(env!("CARGO_BIN_EXE_switchboard"), folder.join("switchboard")).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        symlink(program, folder.join(program.file_name().unwrap())).unwrap();
         self.set("PATH", &format!("{}:/usr/bin:/bin", folder.display()));
     }
 

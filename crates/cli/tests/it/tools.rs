@@ -5,13 +5,11 @@ use crate::Story;
 /// A project with a kiosk, which has one of everything.
 pub(crate) fn kiosk() -> Story {
     let mut story = Story::new();
-    let program = switchboard_testkit::programs::program("kiosk");
-    let program = program.to_str().unwrap();
-    story.replace(program, "kiosk");
+    story.put_on_path(&switchboard_testkit::programs::program("kiosk"));
     std::fs::create_dir(story.path("tmp")).unwrap();
     let tmp = story.path("tmp");
     story.set("TMPDIR", tmp.to_str().unwrap());
-    story.quietly(&["add", "kiosk", program]);
+    story.quietly(&["add", "kiosk", "kiosk"]);
     story
 }
 
