@@ -23,9 +23,9 @@ export function openAdding() {
       problem.textContent = wrong(refused);
     }
   } },
-  h('div', { className: 'field' }, h('label', { for: 'new-what' }, 'An address, a command, or JSON as documentation shows it'), what),
-  h('div', { className: 'field' }, h('label', { for: 'new-name' }, 'Name (JSON may bring its own)'), name),
-  h('div', { className: 'field' }, h('label', { for: 'new-scope' }, 'Where it counts'), scope),
+  h('div', { className: 'field' }, h('label', { for: 'new-what' }, 'An address, a command, or JSON from the documentation of the server'), what),
+  h('div', { className: 'field' }, h('label', { for: 'new-name' }, 'Name (not needed with JSON that names the server)'), name),
+  h('div', { className: 'field' }, h('label', { for: 'new-scope' }, 'Applies to'), scope),
   problem, h('div', { className: 'actions' }, h('button', { type: 'submit', className: 'main' }, 'Add')))]);
 }
 

@@ -2,9 +2,9 @@
 
 import { ask, part } from './api.js';
 import { drawn, openTool, repeat } from './calling.js';
-import { keyOf, TONES } from './calls.js';
+import { decision, keyOf, outcomeWord, TONES } from './calls.js';
 import { stage } from './chart.js';
-import { attempt, button, copy, drawer, facts, h, pre } from './dom.js';
+import { attempt, button, copy, drawer, facts, h, pre, prose } from './dom.js';
 import { to } from './route.js';
 import { known } from './store.js';
 import { count, micros, moment, size } from './units.js';
@@ -24,11 +24,11 @@ export function openCall(key) {
     if (call.id) ask('GET', `activity/${part(call.id)}`).then((told) => said.replaceChildren(...shown(call, told, close)), () => said.replaceChildren(unknown(call)));
     else said.replaceChildren(unknown(call));
     return [
-      h('p', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, call.outcome), ` ${[call.error, micros(call.micros)].filter(Boolean).join(' · ')}`),
+      h('p', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, outcomeWord(call)), ` ${[call.error, micros(call.micros)].filter(Boolean).join(' · ')}`),
       facts([
         ['When', moment(call.time)], ['Client', [call.client, call.principal !== 'local' && call.principal, call.transport].filter(Boolean).join(', ')],
         ['Session', call.session], ['Folder', call.workspace], ['Server', call.server && h('a', { href: to('servers', call.server) }, call.server)], ['Method', call.method],
-        ['Decision', [call.decision, call.by && `by ${call.by}`, call.rule].filter(Boolean).join(' ')], ['Rule', call.at],
+        ['Decision', decision(call)], ['Rule', call.at],
         ['Size', `${size(call.sent)} sent, ${size(call.received)} received`],
       ]),
       said,
@@ -38,7 +38,7 @@ export function openCall(key) {
 }
 
 /** A call of which nothing is kept can still be made, with new arguments. */
-const unknown = (call) => h('p', { className: 'faint' }, 'Its stages and messages are not kept: the hub keeps those of the latest calls of your own clients, in memory, while a page like this one is open. ',
+const unknown = (call) => h('p', { className: 'faint' }, 'The stages and messages of this call were not kept. The hub keeps those of your own latest calls, in memory, and only while a console is open. ',
   toolOf(call) && button('Call it', () => openTool(toolOf(call))));
 
 const toolOf = (call) => call.method === 'tools/call' && known.catalog.tools.find(({ name }) => name === call.name);
@@ -52,8 +52,8 @@ function shown(call, { params, result, error, stages = [] }, close) {
     stages.length > 0 && waterfall(stages),
     h('h2', {}, 'Request'), params === undefined ? tooLong() : pre(params),
     h('h2', {}, 'Result'),
-    ...(error ? [h('p', { className: 'wrong' }, (error.causes ?? []).join(': '), error.hint && `\nHint: ${error.hint}`)]
-      : result === undefined ? [call.received ? tooLong() : h('p', { className: 'faint' }, 'There is none.')] : drawn(call.method, result)),
+    ...(error ? [h('p', { className: 'wrong' }, prose((error.causes ?? []).join(': ')), error.hint && prose(`\nHint: ${error.hint}`))]
+      : result === undefined ? [call.received ? tooLong() : h('p', { className: 'faint' }, 'No result.')] : drawn(call.method, result)),
     h('div', { className: 'actions' },
       params !== undefined && button('Run again', () => { close(); repeat({ ...call, params }, call.id); }, 'main'),
       params !== undefined && tool && button('Change and run again', anew),
@@ -88,8 +88,8 @@ async function showRaw(id, place) {
   const message = (title, text) => [h('h2', {}, title), text === undefined ? tooLong() : h('pre', { tabindex: '0' }, text),
     text !== undefined && h('p', { className: 'actions' }, h('small', {}, count(text.length, 'character')), button(`Copy ${title.toLowerCase()}`, () => copy(text, title)))];
   place.replaceChildren(
-    h('p', { className: 'faint' }, 'As the client sent it and as it got it, secrets in them included. The hub keeps them in memory only.'),
+    h('p', { className: 'faint' }, 'The messages as the client sent and received them, including any secrets. The hub keeps them in memory only.'),
     ...[message('Raw request', told.request), message('Raw result', told.response)].flat().filter(Boolean));
 }
 
-const tooLong = () => h('p', { className: 'faint' }, 'It is too long to be kept.');
+const tooLong = () => h('p', { className: 'faint' }, 'This is too long to be kept.');

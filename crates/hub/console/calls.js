@@ -8,6 +8,16 @@ import { known } from './store.js';
 import { clock, micros } from './units.js';
 
 export const TONES = { ok: 'good', asked: '', cancelled: 'warn' };
+export const outcomeWord = ({ outcome }) => String(outcome).replaceAll('-', ' ');
+
+const DECISIONS = { allow: 'allowed', ask: 'asked', deny: 'denied' };
+const DECIDERS = {
+  typed: 'typed', rule: 'by the rule', mode: 'by the mode', client: 'left to the client', person: 'by a person', remembered: 'by a remembered answer', hook: 'by a hook', classifier: 'by the classifier',
+  interaction: 'the tool wants a person', 'built-in': 'built in', 'unclear-settings': 'the settings cannot be understood', 'repeated-argument': 'an argument is there twice',
+  'not-for-models': 'not for models', 'not-for-apps': 'not for apps', 'nobody-asked': 'the mode asks nobody',
+};
+/** What was decided about a call, and by what. */
+export const decision = ({ decision: word, by, rule }) => [[DECISIONS[word] ?? word, by && (DECIDERS[by] ?? by)].filter(Boolean).join(', '), rule].filter(Boolean).join(' ');
 const texts = new WeakMap();
 function words(call) {
   if (!texts.has(call)) texts.set(call, Object.values(call).join(' ').toLowerCase());
@@ -23,7 +33,7 @@ export function view() {
   const calls = () => known.calls.filter((call) => call.method);
   const choice = (label, all, member) => ({ label, options: () => values(all, calls(), member) });
   const head = filter('Calls', {
-    search: 'Filter calls', hint: 'Filter: tool, server, client, outcome', changed: update,
+    search: 'Search calls', changed: update,
     choices: {
       server: choice('Server', 'All servers', ({ server }) => server),
       client: choice('Client', 'All clients', ({ client }) => client),
@@ -51,14 +61,14 @@ function row(call) {
     key: keyOf(call),
     href: to('calls', keyOf(call)),
     parts: [
-      h('span', { className: 'what' }, h('strong', {}, call.name || call.method), h('small', {}, [clock(call.time), client, call.server].filter(Boolean).join(' · '))),
+      h('span', { className: 'what' }, h('strong', {}, call.name || call.method), h('small', {}, clock(call.time), h('span', { className: 'narrow' }, [client, call.server].filter(Boolean).map((each) => ` · ${each}`)))),
       cell(3, new Date(call.time).toLocaleDateString('en', { dateStyle: 'medium' })),
       cell(1, client),
       cell(1, call.server ?? ''),
-      cell(2, [call.decision, call.by, call.rule].filter(Boolean).join(' ')),
+      cell(2, decision(call)),
       cell(3, call.workspace),
       cell(1, micros(call.micros), true),
-      h('span', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, call.outcome)),
+      h('span', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, outcomeWord(call))),
     ],
   };
 }

@@ -1,7 +1,7 @@
 /** Clients: which are on this machine and have Switchboard, and which are connected now. */
 
 import { ask, part } from './api.js';
-import { attempt, button, h, open, visibleWord } from './dom.js';
+import { attempt, button, h, open, table, visibleWord } from './dom.js';
 import { filter } from './filter.js';
 import { search } from './list.js';
 import { to } from './route.js';
@@ -35,21 +35,22 @@ export function view() {
   return { element: [head.element, cards], update };
 }
 
-const table = (label, columns, rows) => h('div', { className: 'scroll' }, h('table', { 'aria-label': label },
-  h('thead', {}, h('tr', {}, columns.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', {}, rows)));
+const TRANSPORTS = { socket: 'switchboard connect', http: 'Streamable HTTP', sse: 'HTTP+SSE', ws: 'WebSocket' };
 
 function connectedTable(clients) {
-  return table('Connected clients', ['Client', 'Since', 'Running', 'Called', 'Latency', 'Folder', 'Disconnect'], clients.map((client) => {
+  return table('Connected clients', ['Client', 'Connected for', '#Running calls', 'Servers called', 'Latency', 'Folder', '-Disconnect'], clients.map((client) => {
     const { name, version, session, transport, folder, since: from, calls, servers = {} } = client;
     const traffic = known.traffic.clients.find((each) => each.client === name);
-    return h('tr', {},
-      h('td', {}, h('a', { href: to('calls', undefined, undefined, { client: name }) }, name || session), h('small', {}, ` ${version}`), h('br', {}), h('small', {}, `${transport} · ${session}`)),
-      h('td', {}, h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000))),
-      h('td', { className: 'number' }, calls),
-      h('td', {}, Object.entries(servers).map(([server, times]) => h('div', {}, h('a', { href: to('servers', server) }, server), ` ${count(times, 'call')}`)), !Object.keys(servers).length && h('span', { className: 'faint' }, 'nothing yet')),
-      h('td', {}, traffic?.latency ? `p50 ${micros(traffic.latency.p50Micros)} · p99 ${micros(traffic.latency.p99Micros)}` : '–'),
-      h('td', {}, folder),
-      h('td', {}, transport === 'socket' ? h('button', { type: 'button', 'data-key': session, 'aria-label': `Disconnect ${name || session}`, onclick: () => disconnect(client) }, 'Disconnect') : h('span', { className: 'faint' }, 'ends by itself')));
+    const called = Object.entries(servers);
+    return [
+      [h('a', { href: to('calls', undefined, undefined, { client: name }) }, name || session), h('small', {}, ` ${version}`), h('br', {}), h('small', {}, `${TRANSPORTS[transport] ?? transport} · ${session}`)],
+      h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000)),
+      calls,
+      called.length ? called.map(([server, times]) => h('div', {}, h('a', { href: to('servers', server) }, server), ` ${count(times, 'call')}`)) : h('span', { className: 'faint' }, 'none yet'),
+      traffic?.latency ? `p50 ${micros(traffic.latency.p50Micros)} · p99 ${micros(traffic.latency.p99Micros)}` : '–',
+      folder,
+      transport === 'socket' ? h('button', { type: 'button', 'data-key': session, 'aria-label': `Disconnect ${name || session}`, onclick: () => disconnect(client) }, 'Disconnect') : h('span', { className: 'faint' }, 'ends by itself'),
+    ];
   }));
 }
 
@@ -73,29 +74,30 @@ function disconnect({ name, session, calls }) {
   ]);
 }
 
-const MATCHES = { same: 'installed', other: 'installed, another program', missing: 'its program is missing' };
+const MATCHES = { same: 'installed', other: 'installed, but starts another program', missing: 'installed, but its program is missing' };
 
 function installedTable(all) {
   const order = ({ path, entries }) => (entries.length ? 0 : path ? 1 : 2);
   const rows = all.toSorted((one, other) => order(one) - order(other)).map(({ client, path, entries, installable }) => {
     const label = entries.length ? MATCHES[entries[0].match] ?? entries[0].match : path ? 'not installed' : 'not on this machine';
     const tone = entries.length ? (entries[0].match === 'same' ? 'good' : 'warn') : '';
-    return h('tr', {},
-      h('td', {}, h('strong', {}, client)),
-      h('td', {}, h('span', { className: `state ${tone}` }, label)),
-      h('td', {}, h('small', {}, entries[0]?.program ?? path ?? '')),
-      h('td', {}, !installable ? h('small', {}, 'see its documentation')
+    return [
+      h('strong', {}, client),
+      h('span', { className: `state ${tone}` }, label),
+      h('small', {}, entries[0]?.program ?? path ?? ''),
+      !installable ? h('small', {}, 'see its documentation')
         : entries.length ? button(`Uninstall from ${client}`, () => uninstall(client))
-            : path && button(`Install in ${client}`, () => install(client))));
+          : path && button(`Install in ${client}`, () => install(client)),
+    ];
   });
-  return table('Clients on this machine', ['Client', 'Switchboard', 'Where', 'Change'], rows);
+  return table('Clients on this machine', ['Client', 'Switchboard', 'File or program', '-Change'], rows);
 }
 
 async function install(client) {
   const told = await attempt(() => ask('GET', here(`clients/${part(client)}`)));
   if (!told) return;
   open(`Install Switchboard in ${client}?`, (close) => [
-    h('p', {}, told.isTaken ? `${told.file} has another server under the name ${told.name}.` : `This is written to ${told.file}. Every other byte of the file stays.`),
+    h('p', {}, told.isTaken ? `${told.file} already has another server with the name ${told.name}.` : `This entry is written to ${told.file}. The rest of the file stays as it is.`),
     h('pre', { tabindex: '0' }, told.text),
     h('div', { className: 'actions' }, !told.isTaken && button('Install', async () => {
       close();
@@ -106,7 +108,7 @@ async function install(client) {
 
 function uninstall(client) {
   open(`Uninstall from ${client}?`, (close) => [
-    h('p', {}, `Our entry is taken out of the file of ${client}. Every other byte of the file stays.`),
+    h('p', {}, `The entry of Switchboard is removed from the file of ${client}. The rest of the file stays as it is.`),
     h('div', { className: 'actions' }, button('Uninstall', async () => {
       close();
       await attempt(async () => { await ask('DELETE', here(`clients/${part(client)}`)); await lookAtClients(); }, `Uninstalled from ${client}.`);

@@ -89,13 +89,26 @@ export const drawer = (title, body, closed = undefined) => open(title, body, clo
 /** Puts a text on the clipboard, and says so. */
 export const copy = (text, what) => attempt(() => navigator.clipboard.writeText(text), `${what} copied.`);
 
-/** A table with a name; cells of number columns are right-aligned. `columns` are titles, those with `#` before them of numbers. */
+/**
+ * A table with a name. On a phone each row becomes a block, with the titles before its cells.
+ * @param {string} label
+ * @param {string[]} columns titles; `#` before one right-aligns its cells, `-` hides one that the buttons below it repeat
+ * @param {Array<Array<unknown> | { cells: Array<unknown> }>} rows cells, or an object of cells and attributes of the row
+ */
 export function table(label, columns, rows) {
-  const isNumber = columns.map((title) => title.startsWith('#'));
-  return h('div', { className: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, h('table', { 'aria-label': label },
-    h('thead', {}, h('tr', {}, columns.map((title, index) => h('th', { scope: 'col', className: isNumber[index] ? 'number' : '' }, title.replace('#', ''))))),
-    h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, index) => h('td', { className: isNumber[index] ? 'number' : '' }, cell)))))));
+  const titles = columns.map((title) => title.replace(/^[#-]/, ''));
+  const kinds = columns.map((title) => (title.startsWith('#') ? 'number' : ''));
+  const head = (title, index) => h('th', { scope: 'col', className: kinds[index] }, columns[index].startsWith('-') ? h('span', { className: 'hidden' }, title) : title);
+  const row = (given) => {
+    const { cells, ...attributes } = Array.isArray(given) ? { cells: given } : given;
+    return h('tr', attributes, cells.map((cell, index) => h('td', { className: kinds[index], 'data-title': columns[index].startsWith('-') ? undefined : titles[index] }, cell)));
+  };
+  return h('div', { className: 'scroll', tabindex: '0', role: 'group', 'aria-label': label }, h('table', { className: 'stacks', 'aria-label': label },
+    h('thead', {}, h('tr', {}, titles.map(head))), h('tbody', {}, rows.map(row))));
 }
+
+/** A message of the program: what stands in backquotes becomes code. */
+export const prose = (text) => String(text).split(/`([^`]+)`/).map((each, index) => (index % 2 ? h('code', {}, each) : each));
 
 /** Tells of something, for a while. */
 export function notice(text, kind = '') {

@@ -20,7 +20,7 @@ export function list(label, columns, row, nothing, last = 'State') {
   /** @type {T[]} */ let items = [];
   const inner = h('div', { role: 'list', 'aria-label': label });
   const outer = h('div', { className: 'list', onscroll: draw, onkeydown: walk }, inner);
-  const heads = h('div', { className: 'columns', 'aria-hidden': 'true' }, h('span', {}, label), columns.map(([level, title, isNumber]) => cell(level, title, isNumber)), h('span', {}, last));
+  const heads = h('div', { className: 'columns', 'aria-hidden': 'true' }, h('span', {}, 'Name'), columns.map(([level, title, isNumber]) => cell(level, title, isNumber)), h('span', {}, last));
   for (const element of [outer, heads]) {
     for (const level of [1, 2, 3]) element.style.setProperty(`--c${level}`, String(columns.filter(([from]) => from <= level).length));
   }

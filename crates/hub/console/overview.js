@@ -20,7 +20,7 @@ export function view() {
   const tiles = h('div', { className: 'tiles wide' });
   const slow = h('section', { className: 'card third', 'aria-label': 'Slowest tools' });
   const failing = h('section', { className: 'card third', 'aria-label': 'Most failing tools' });
-  const waiting = h('section', { className: 'card waiting', 'aria-label': 'Waits for you' });
+  const waiting = h('section', { className: 'card waiting', 'aria-label': 'Waiting for you' });
   const full = [picture.element, tiles, waiting, slow, failing];
   let last = known.calls[0];
   lookAtTraffic().catch(() => {});
@@ -52,7 +52,7 @@ function numbers({ total, minutes }) {
     tile('Calls', [figure(short(total.calls))], spark(`Calls in each minute: ${count(total.calls)} together`, of('calls'), of('errors')),
       [total.refused && `${count(total.refused)} refused`, total.cancelled && `${count(total.cancelled)} cancelled`]),
     tile('Latency', latency ? [figure(micros(latency.p50Micros), 'p50'), figure(micros(latency.p95Micros), 'p95'), figure(micros(latency.p99Micros), 'p99')] : [figure('–')],
-      spark('The p95 of each minute', minutes.map((each) => each.latency?.p95Micros ?? 0)), ['bars: p95 of each minute']),
+      spark('The p95 of each minute', minutes.map((each) => each.latency?.p95Micros ?? 0)), ['bars: p95 per minute']),
     tile('Errors', [figure(short(total.errors)), total.calls > 0 && figure(share(total.errors, total.calls))], spark(`Errors in each minute: ${count(total.errors)} together`, of('errors'), of('errors')), []),
     tile('Tokens', [figure(`${total.tokens ? '≈ ' : ''}${short(total.tokens)}`)], spark('Tokens in each minute', of('tokens')), ['arguments and results, estimated']),
   ];
@@ -60,7 +60,8 @@ function numbers({ total, minutes }) {
 
 const figure = (text, name = '') => h('span', { className: 'figure' }, name && h('small', {}, name), text);
 const tile = (title, figures, chart, notes) => h('section', { className: 'card tile', 'aria-label': title },
-  h('h2', {}, title), h('div', { className: 'figures' }, figures), chart, h('small', {}, notes.filter(Boolean).join(' · ') || '\u00a0'));
+  h('h2', {}, title), h('div', { className: 'figures' }, figures), chart,
+  h('div', { className: 'axis', 'aria-hidden': 'true' }, h('small', {}, '1 h ago'), h('small', {}, 'now')), notes.some(Boolean) && h('small', {}, notes.filter(Boolean).join(' · ')));
 
 const table = (id, heads, rows) => h('table', { 'aria-labelledby': id },
   h('thead', {}, h('tr', {}, heads.map((each, index) => h('th', { scope: 'col', className: index ? 'number' : '' }, each)))),
@@ -87,18 +88,18 @@ function waits() {
   const servers = troubled().slice(0, 6).map((each) => line(h('span', {}, h('strong', {}, each.name), ` · ${stateWord(each)}`), to('servers', each.name), 'Open'));
   const lines = [
     known.questions.size > 0 && line(count(known.questions.size, 'question'), to('questions'), 'Answer'),
-    approvals().length > 0 && line(`${count(approvals().length, 'item')} of a project to approve`, to('problems'), 'Review'),
+    approvals().length > 0 && line(`${count(approvals().length, 'item')} of this project to approve`, to('problems'), 'Review'),
     ...servers,
     troubled().length > 6 && line(`${troubled().length - 6} more servers`, to('problems'), 'Show all'),
   ].filter(Boolean);
-  return [h('h2', {}, 'Waits for you'), lines.length ? h('ul', { className: 'plainlist' }, lines) : h('p', { className: 'faint' }, 'Nothing waits for you.')];
+  return [h('h2', {}, 'Waiting for you'), lines.length ? h('ul', { className: 'plainlist' }, lines) : h('p', { className: 'faint' }, 'Nothing.')];
 }
 
 /** Nothing is configured yet. */
 function starts() {
   const card = (title, text, ...actions) => h('section', { className: 'card' }, h('h2', {}, title), h('p', {}, text), h('div', { className: 'actions' }, actions));
   return h('div', { className: 'starts wide' },
-    card('Import servers', 'Copy the servers that your clients have already. Their files stay as they are.', button('Look for servers', openImport, 'main')),
-    card('Add a server', 'By its address, by the command that starts it, or as JSON from its documentation.', button('Add a server', openAdding, 'main')),
-    card('Connect a client', 'Let an editor or assistant use all servers through Switchboard.', h('a', { className: 'button', href: to('clients') }, 'Choose a client')));
+    card('Import servers', 'Copy the servers that your clients already have. Their files stay as they are.', button('Look for servers', openImport, 'main')),
+    card('Add a server', 'Give its address, the command that starts it, or the JSON from its documentation.', button('Add a server', openAdding, 'main')),
+    card('Connect a client', 'Let an editor or an assistant use all servers through Switchboard.', h('a', { className: 'button', href: to('clients') }, 'Choose a client')));
 }

@@ -1,7 +1,7 @@
 /** Rules and remembered answers: what they say, where they stand, and what they would decide. */
 
 import { ask, part } from './api.js';
-import { attempt, button, h, wrong } from './dom.js';
+import { attempt, h, prose, table, wrong } from './dom.js';
 import { here, known, lookAtQuestions, lookAtRules } from './store.js';
 
 const LISTS = [['allow', 'Allow'], ['ask', 'Ask'], ['deny', 'Deny']];
@@ -14,6 +14,7 @@ export function view() {
   const answers = h('section', { className: 'card', 'aria-label': 'Remembered answers' });
   const adding = addForm();
   lookAtRules().catch(() => {});
+  lookAtQuestions().catch(() => {});
   return {
     element: [h('div', { className: 'bar' }, h('h1', {}, 'Permissions')), h('div', { className: 'cards' }, rules, adding, tryForm(), answers)],
     update() {
@@ -23,28 +24,33 @@ export function view() {
   };
 }
 
-const table = (label, columns, rows) => h('div', { className: 'scroll' }, h('table', { 'aria-label': label },
-  h('thead', {}, h('tr', {}, columns.map((title) => h('th', { scope: 'col' }, title)))), h('tbody', {}, rows)));
+/** What happens to a call that no rule decides. */
+const MODES = {
+  client: 'are left to the client’s own prompt', default: 'are put to a person', plan: 'are allowed if the tool only reads', auto: 'are decided by the tool’s annotations or a classifier',
+  bypassPermissions: 'are allowed', dontAsk: 'are denied',
+};
+const place = (at) => (at ? `${at.origin}:${at.line}` : '');
 
 function ruleParts() {
   const { rules, mode, modeAt, unclear } = known.rules;
   return [
     h('h2', {}, 'Rules'),
-    h('p', { className: 'faint' }, 'Deny wins over ask, and ask over allow. ', mode && `Where no rule decides, the mode ${mode} does${modeAt ? ` (${modeAt.origin}:${modeAt.line})` : ''}.`),
-    unclear && h('p', { className: 'wrong' }, `Settings at ${unclear.origin}:${unclear.line} cannot be understood. Until they are mended, no call is made.`),
-    rules.length ? table('Rules', ['Decision', 'Tools', 'Scope', 'Where', 'Remove'], rules.map(ruleRow)) : h('p', {}, 'No rules. Calls are decided by the mode and by your answers.'),
+    h('p', { className: 'faint' }, 'Deny wins over ask, and ask over allow. ', mode && prose(`Calls that no rule decides ${MODES[mode] ?? 'follow the mode'} (mode \`${mode}\`${modeAt ? `, ${place(modeAt)}` : ''}).`)),
+    unclear && h('p', { className: 'wrong' }, `The settings at ${place(unclear)} cannot be understood. All calls are refused until you correct them.`),
+    rules.length ? table('Rules', ['Decision', 'Tools', 'Scope', 'File', '-Remove'], rules.map(ruleRow)) : h('p', {}, 'No rules.'),
   ].filter(Boolean);
 }
 
 function ruleRow(rule) {
-  const { list, rule: written, text, scope, at: place, writable } = rule;
+  const { list, rule: written, text, scope, at, writable } = rule;
   const remove = () => attempt(async () => { await ask('DELETE', here('rules'), { list, rule: written, scope }); await lookAtRules(); }, 'The rule is removed.');
-  return h('tr', { 'data-rule': `${list} ${text}` },
-    h('td', {}, h('span', { className: `state ${TONES[list] ?? ''}` }, list)),
-    h('td', {}, h('code', {}, text)),
-    h('td', {}, scope),
-    h('td', {}, h('small', {}, place ? `${place.origin}:${place.line}` : '')),
-    h('td', {}, writable ? h('button', { type: 'button', 'aria-label': `Remove the rule ${list} ${text}`, onclick: remove }, 'Remove') : h('small', {}, 'not yours to change')));
+  return { 'data-rule': `${list} ${text}`, cells: [
+    h('span', { className: `state ${TONES[list] ?? ''}` }, list),
+    h('code', {}, text),
+    scope,
+    h('small', {}, place(at)),
+    writable ? h('button', { type: 'button', 'aria-label': `Remove the rule ${list} ${text}`, onclick: remove }, 'Remove') : h('small', {}, 'cannot be changed here'),
+  ] };
 }
 
 function addForm() {
@@ -67,7 +73,7 @@ function addForm() {
   h('div', { className: 'actions' },
     h('div', { className: 'field' }, h('label', { for: 'rule-list' }, 'Decision'), list),
     h('div', { className: 'field' }, h('label', { for: 'rule-text' }, 'Tools'), text, offered),
-    h('div', { className: 'field' }, h('label', { for: 'rule-scope' }, 'Where it counts'), scope)),
+    h('div', { className: 'field' }, h('label', { for: 'rule-scope' }, 'Applies to'), scope)),
   problem, h('div', { className: 'actions' }, h('button', { type: 'submit', className: 'main' }, 'Add the rule')));
 }
 
@@ -107,20 +113,21 @@ function verdict({ verdict: word, reason, mode, hooks, rules = [] }) {
     h('p', {}, h('span', { className: `state ${TONES[word] ?? ''}` }, WORDS[word] ?? word), ` ${reason}`),
     hooks > 0 && h('p', { className: 'faint' }, `${hooks === 1 ? 'A hook runs' : `${hooks} hooks run`} before the call and may decide otherwise.`),
     rules.length > 0
-      ? table('Rules about this tool', ['Decision', 'Rule', 'Where', 'Counts'], rules.map(({ list, text, at: place, effect }) => h('tr', {},
-        h('td', {}, list), h('td', {}, h('code', {}, text)), h('td', {}, h('small', {}, place ? `${place.origin}:${place.line}` : '')), h('td', {}, String(effect).replaceAll('-', ' ')))))
-      : h('p', { className: 'faint' }, `No rule is about this tool; the mode is ${mode}.`),
+      ? table('Rules about this tool', ['Decision', 'Rule', 'File', 'Effect'], rules.map(({ list, text, at, effect }) => [
+        list, h('code', {}, text), h('small', {}, place(at)), String(effect).replaceAll('-', ' ')]))
+      : h('p', { className: 'faint' }, `No rule matches this tool; the mode is ${mode}.`),
   ].filter(Boolean);
 }
 
 /** The answers that are remembered, each with a way to take it back. */
 function answerParts() {
   const forget = (id) => attempt(async () => { await ask('DELETE', `answers/${part(id)}`); await lookAtQuestions(); }, 'The answer is forgotten.');
-  const row = ({ id, answer, server, tool, question, project }) => h('tr', { 'data-answer': id },
-    h('td', {}, LASTS[answer] ?? answer), h('td', {}, server), h('td', {}, h('code', {}, tool)),
-    h('td', {}, h('small', {}, [question?.rule ? `ask rule ${question.rule}` : 'no rule decides', project].filter(Boolean).join(' · '))),
-    h('td', {}, h('button', { type: 'button', 'aria-label': `Forget the answer for ${tool}`, onclick: () => forget(id) }, 'Forget')));
+  const row = ({ id, answer, server, tool, question, project }) => ({ 'data-answer': id, cells: [
+    LASTS[answer] ?? answer, server, h('code', {}, tool),
+    h('small', {}, [question?.rule ? `the rule ask ${question.rule}` : 'no rule decided', project].filter(Boolean).join(' · ')),
+    h('button', { type: 'button', 'aria-label': `Forget the answer for ${tool}`, onclick: () => forget(id) }, 'Forget'),
+  ] });
   return [h('h2', {}, 'Remembered answers'), known.answers.length
-    ? table('Remembered answers', ['Answer', 'Server', 'Tool', 'Question', 'Take back'], known.answers.map(row))
-    : h('p', { className: 'faint' }, 'None. Answers that you give for longer than a session appear here.')];
+    ? table('Remembered answers', ['Answer', 'Server', 'Tool', 'Asked because', '-Forget'], known.answers.map(row))
+    : h('p', { className: 'faint' }, 'None. Answers that begin with “Always” appear here.')];
 }

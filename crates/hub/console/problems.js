@@ -1,7 +1,7 @@
 /** Everything that is wrong, each with what can be done about it. */
 
 import { openApproval } from './approval.js';
-import { button, h } from './dom.js';
+import { button, h, prose } from './dom.js';
 import { to } from './route.js';
 import { actions } from './server.js';
 import { stateWord } from './server-state.js';
@@ -26,11 +26,13 @@ export function view() {
 }
 
 function server(each) {
-  const { name, why, error } = each;
+  const { name, why, error, at } = each;
+  const hint = error?.hint ?? each.hint;
   return h('article', { className: 'card problem' },
     h('h2', {}, `${name}: ${stateWord(each)}`),
-    h('p', { className: 'wrong' }, why ?? error?.causes?.join('\n') ?? ''),
-    error?.hint && h('p', {}, error.hint),
+    h('p', { className: 'wrong' }, prose(why ?? error?.causes?.join('\n') ?? '')),
+    hint && h('p', {}, prose(hint)),
+    at && h('small', {}, `${at.origin}:${at.line}`),
     h('div', { className: 'actions' }, actions(each), h('a', { href: to('servers', name) }, 'Open')));
 }
 
@@ -40,5 +42,5 @@ const waiting = ({ kind, name }) => h('article', { className: 'card waits' },
 
 const problem = ({ kind, server: of, item, message }) => h('article', { className: 'card' },
   h('h2', {}, [of, item].filter(Boolean).join(' · ') || kind),
-  h('p', {}, message),
+  h('p', {}, prose(message)),
   of && known.servers.some(({ name }) => name === of) && h('div', { className: 'actions' }, h('a', { href: to('servers', of) }, 'Open')));

@@ -35,13 +35,19 @@ function permission(question, { tool, arguments: args, annotations = {}, because
   ].filter(Boolean).join(', ');
   return [
     h('h2', {}, `${question.client || 'A client'} wants to call ${tool} on ${question.server}.`),
-    facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', hints], ['Asked because', reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
-    pre(args ?? {}),
+    facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', hints], ['Asked because', because && reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
+    Object.keys(args ?? {}).length ? pre(args) : h('p', { className: 'faint' }, 'No arguments.'),
     h('div', { className: 'actions' }, ANSWERS.map(([label, body, kind]) => button(label, () => answer(body), kind))),
   ];
 }
 
-const reason = (because) => (typeof because === 'object' ? [because?.by, because?.rule?.text ?? because?.mode].filter(Boolean).join(' ') : because);
+/** Why a person is asked: `because` is the reason of a permission decision as the hub gives it. */
+function reason({ by, text, at, mode, reason: said }) {
+  const clause = {
+    rule: 'a rule says so: ', mode: `no rule decides, and the mode is ${mode}`, hook: 'a hook asks', classifier: 'the classifier asks', interaction: 'the tool wants a person to look at each call',
+  }[by] ?? by;
+  return [clause, text && h('code', {}, text), said && `: ${said}`, at && h('small', {}, ` (${at.origin}:${at.line})`)];
+}
 
 function elicitation(question, { params = {} }, answer) {
   const head = [h('h2', {}, `${question.server} asks you`), h('p', {}, params.message ?? ''), facts([['Client', question.client]])];
@@ -60,10 +66,10 @@ function visit(address, answer, others) {
     answer({ action: 'accept' });
   };
   return [
-    h('p', {}, safe ? 'It wants you to open a page of ' : 'It names an address that is no page:'),
+    h('p', {}, safe ? 'It wants you to open a page on this host:' : 'It names an address that is not a web page:'),
     safe && h('p', { className: 'host' }, url.host),
     safe && url.protocol === 'http:' && h('p', { className: 'wrong' }, 'The connection to it is not encrypted.'),
-    safe && /(^|\.)xn--/.test(url.hostname) && h('p', { className: 'wrong' }, 'Its name is written with letters of other scripts.'),
+    safe && /(^|\.)xn--/.test(url.hostname) && h('p', { className: 'wrong' }, 'The name contains letters of another script, which may look like familiar ones.'),
     pre(String(address ?? '')),
     h('div', { className: 'actions' }, safe && button(`Open ${url.host}`, go, 'main'), others),
   ];
@@ -86,7 +92,7 @@ export function view() {
   const cards = h('div', { className: 'questions-grid' });
   const nothing = h('p', { className: 'empty' }, 'No questions. Questions that your clients cannot show will appear here while this page is open.');
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, h('p', { className: 'faint' }, 'Answers that last are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, h('p', { className: 'faint' }, 'Remembered answers are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')],
     update() {
       for (const each of [...cards.children]) if (!known.questions.has(each.getAttribute('data-question'))) each.remove();
       for (const [id, question] of known.questions) {

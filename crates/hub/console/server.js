@@ -3,7 +3,7 @@
 import { ask, part } from './api.js';
 import { openApproval } from './approval.js';
 import { signIn } from './calling.js';
-import { attempt, button, drawer, facts, h, notice, open, table, visibleWord } from './dom.js';
+import { attempt, button, drawer, facts, h, notice, open, prose, table, visibleWord } from './dom.js';
 import { entry } from './entry.js';
 import { to } from './route.js';
 import { log } from './log.js';
@@ -81,14 +81,14 @@ function about(name) {
 }
 
 function details(server) {
-  const { name, scope, at: place, transport, target, error, why, lastTriedAt, retryInMillis, silentSince, listsReadAt, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
+  const { name, scope, at: place, transport, target, error, why, hint, lastTriedAt, retryInMillis, silentSince, listsReadAt, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
   const { latency } = stats;
   const traffic = known.traffic.servers.find((each) => each.server === name);
   const users = known.clients.filter(({ servers = {} }) => Object.hasOwn(servers, name)).map((client) => client.name || client.session);
   const remote = transport === 'http' || transport === 'sse' || transport === 'ws';
   return [
-    error && h('p', { className: 'wrong' }, (error.causes ?? []).join('\n'), error.hint && `\nHint: ${error.hint}`),
-    why && h('p', {}, why),
+    error && h('p', { className: 'wrong' }, prose((error.causes ?? []).join('\n')), error.hint && prose(`\nHint: ${error.hint}`)),
+    why && h('p', {}, prose(why), hint && prose(`\nHint: ${hint}`)),
     facts([
       [remote ? 'URL' : 'Command', target && h('code', {}, target)],
       ['Scope', scope], ['File', place && `${place.origin}:${place.line}`], ['Transport', transport],

@@ -8,19 +8,21 @@ import { cell, list, search } from './list.js';
 import { to } from './route.js';
 import { state, stateWord, why } from './server-state.js';
 import { known } from './store.js';
-import { count, millis, short } from './units.js';
+import { count, micros, short } from './units.js';
 
 const words = ({ name, scope, transport, serverName, target, ...server }) =>
   [name, scope, transport, target, stateWord(server), serverName].filter(Boolean).join(' ').toLowerCase();
 
 /** What matters first: what is wrong, then what runs. */
 const URGENCY = ['failed', 'needs-auth', 'awaiting-approval', 'invalid', 'blocked', 'pending', 'connected', 'idle', 'disabled', 'rejected'];
-const calls = ({ name }) => known.traffic.servers.find(({ server }) => server === name)?.calls ?? 0;
+const traffic = ({ name }) => known.traffic.servers.find(({ server }) => server === name);
+const calls = (server) => traffic(server)?.calls ?? 0;
+const latencyOf = (server) => traffic(server)?.latency;
 const ORDERS = {
   '': (one, other) => one.name.localeCompare(other.name),
   state: (one, other) => URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state),
   calls: (one, other) => calls(other) - calls(one),
-  latency: (one, other) => (other.stats?.latency?.p99Millis ?? -1) - (one.stats?.latency?.p99Millis ?? -1),
+  latency: (one, other) => (latencyOf(other)?.p99Micros ?? -1) - (latencyOf(one)?.p99Micros ?? -1),
   cost: (one, other) => (other.cost ?? 0) - (one.cost ?? 0),
 };
 const ORDER_NAMES = [['', 'By name'], ['state', 'By state'], ['calls', 'By calls'], ['latency', 'By latency'], ['cost', 'By tokens of tools']];
@@ -55,17 +57,17 @@ export function view() {
 
 function row(server) {
   const { name, scope, transport, protocol, toolCount, cost, target, at: place, stats = {} } = server;
-  const { latency } = stats;
+  const latency = latencyOf(server);
   return {
     key: `${scope} ${name}`,
     href: to('servers', name),
     parts: [
-      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, [why(server) ?? target ?? transport, stats.restarts ? count(stats.restarts, 'restart') : ''].filter(Boolean).join(' · '))),
+      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, [server.state === 'disabled' ? target : why(server) ?? target ?? transport, stats.restarts ? count(stats.restarts, 'restart') : ''].filter(Boolean).join(' · '))),
       cell(2, [scope, place && place.origin.split('/').pop()].filter(Boolean).join(' · ')),
       cell(3, [transport, protocol].filter(Boolean).join(' · ')),
       cell(1, toolCount ? `${count(toolCount, 'tool')} · ${short(cost)} tokens` : '–', true),
       cell(2, [short(calls(server)), stats.callsInFlight ? `${stats.callsInFlight} running` : ''].filter(Boolean).join(' · '), true),
-      cell(1, latency ? `${millis(latency.p50Millis)} · ${millis(latency.p99Millis)}` : '–', true),
+      cell(1, latency ? `${micros(latency.p50Micros)} · ${micros(latency.p99Micros)}` : '–', true),
       h('span', {}, state(server)),
     ],
   };

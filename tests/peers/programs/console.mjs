@@ -110,7 +110,7 @@ const steps = {
     await view('Servers');
     await page.getByRole('button', { name: 'Add a server' }).click();
     await fill(top(), { 'An address, a command': what, ...(name ? { Name: name } : {}) });
-    if (scope) await top().getByLabel('Where it counts').selectOption(scope);
+    if (scope) await top().getByLabel('Applies to').selectOption(scope);
     await press('Add');
     await page.locator('dialog[open]').waitFor({ state: 'detached' });
   },
@@ -373,7 +373,7 @@ const steps = {
   async addRule({ decision, tools, scope, refused }) {
     await view('Permissions');
     const form = page.getByRole('form', { name: 'Add a rule' });
-    await fill(form, { Decision: decision, Tools: tools, 'Where it counts': scope });
+    await fill(form, { Decision: decision, Tools: tools, 'Applies to': scope });
     await form.getByRole('button', { name: 'Add the rule', exact: true }).click();
     if (refused) await form.getByRole('alert').filter({ hasText: refused }).waitFor();
     else await page.locator(`tr[data-rule="${decision.toLowerCase()} ${tools}"]`).waitFor();

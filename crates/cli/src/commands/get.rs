@@ -10,9 +10,9 @@ use switchboard_config::{
 
 use switchboard_wire::sanitize;
 
+use super::problems;
 use super::server_summary::ServerSummary;
 use super::server_variables::ServerVariables;
-use super::{own_problem, problems};
 use crate::args::Get;
 use crate::hint;
 use crate::notice::Notice;
@@ -73,7 +73,7 @@ pub(super) fn run(get: &Get, caller: &Caller, printer: &Printer) -> Result<(), F
     got.print(printer);
     let told: Vec<_> = desired
         .servers_named(&get.name)
-        .filter_map(|server| own_problem(server, &desired))
+        .filter_map(|server| desired.own_problem(server))
         .map(|problem| Notice::from(problem).message)
         .collect();
     let problems = got.problems.iter();
@@ -129,7 +129,7 @@ impl GetOutput {
         for behind in &self.shadowed {
             let place = printer.places.location(&behind.at);
             printer.line(format_args!(
-                "\n{DIM}it stands in for the one of the {} scope{DIM:#}\n  --> {place}",
+                "\n{DIM}it replaces the server of the {} scope{DIM:#}\n  --> {place}",
                 behind.scope
             ));
         }

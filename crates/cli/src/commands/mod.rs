@@ -73,9 +73,7 @@ mod xaa;
 
 pub(crate) use token::failed as token_failed;
 
-use switchboard_config::{
-    ConfigProblem, ConfigProblemKind, Desired, DesiredServer, ServerReadiness, ServerSwitch,
-};
+use switchboard_config::{Desired, ServerSwitch};
 
 use crate::{
     args::{Args, Command, SelfCommand},
@@ -165,19 +163,4 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
 /// All problems of the configuration, as notices.
 fn problems(desired: &Desired) -> Vec<Notice> {
     desired.problems.iter().map(Notice::from).collect()
-}
-
-/// The problem that makes a server invalid; it is shown with the server itself.
-fn own_problem<'a>(server: &DesiredServer, desired: &'a Desired) -> Option<&'a ConfigProblem> {
-    let ServerReadiness::Invalid(reason) = &server.state else {
-        return None;
-    };
-    desired.problems.iter().find(|problem| {
-        problem.server.as_deref() == Some(&server.name)
-            && problem.at == reason.by
-            && !matches!(
-                problem.kind,
-                ConfigProblemKind::UnknownMember | ConfigProblemKind::UrlWithoutType
-            )
-    })
 }

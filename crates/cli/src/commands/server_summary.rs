@@ -8,7 +8,6 @@ use switchboard_config::{
     Desired, DesiredServer, RedactedChange, Scope, ServerReadiness, SourceLocation,
 };
 
-use super::own_problem;
 use crate::{hint, show};
 
 /// The members that every list of servers has.
@@ -40,7 +39,7 @@ impl ServerSummary {
                 (changes.clone(), Some(hint::approve(&server.name)))
             }
             _ => {
-                let problem = own_problem(server, desired);
+                let problem = desired.own_problem(server);
                 (None, problem.and_then(|problem| problem.hint.as_ref()).map(ToString::to_string))
             }
         };

@@ -403,6 +403,7 @@ fn every_member_of_a_snapshot_is_documented() {
         connections: Some(2),
         affected_connections: Some(1),
         why: text(),
+        hint: text(),
         error: Some(error.clone()),
         last_tried_at: Some(1),
         retry_in_millis: Some(1),

@@ -268,6 +268,21 @@ impl Desired {
         self.servers.iter().filter(move |server| server.name == name)
     }
 
+    /// The problem that makes a server invalid.
+    pub fn own_problem(&self, server: &DesiredServer) -> Option<&ConfigProblem> {
+        let ServerReadiness::Invalid(reason) = &server.state else {
+            return None;
+        };
+        self.problems.iter().find(|problem| {
+            problem.server.as_deref() == Some(&server.name)
+                && problem.at == reason.by
+                && !matches!(
+                    problem.kind,
+                    ConfigProblemKind::UnknownMember | ConfigProblemKind::UrlWithoutType
+                )
+        })
+    }
+
     /// Whether a file was unreadable, so that configured servers may be missing.
     pub fn is_incomplete(&self) -> bool {
         let hides_servers = |kind: ConfigProblemKind| {

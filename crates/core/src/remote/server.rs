@@ -45,6 +45,9 @@ pub struct RemoteServer {
     /// Why the server is not started, or who has to sign in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What to do about an entry that is invalid; the hub's admin interface adds it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Why the server failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<RemoteError>,
@@ -163,6 +166,7 @@ impl RemoteServer {
             connections: Some(total).filter(|total| *total > 1),
             affected_connections: Some(in_state).filter(|in_state| *in_state < total),
             why,
+            hint: None,
             error,
             last_tried_at: last_tried.map(unix_millis),
             retry_in_millis: retry_in.map(millis),

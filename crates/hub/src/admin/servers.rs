@@ -72,14 +72,18 @@ pub(super) async fn list(
     .await
 }
 
-/// Adds the command with its arguments, or the URL, of each server's entry, redacted.
+/// Adds the command with its arguments, or the URL, of each server's entry, redacted, and the hint on what to change in
+/// an invalid one.
 fn add_entries(servers: &mut [RemoteServer], served: Option<Arc<SyncedWorkspace>>) {
     let Some(snapshot) = served.map(|served| served.snapshot()) else { return };
     for server in servers {
         let mut named = snapshot.desired.servers_named(&server.name);
         let configured = named.find(|configured| Some(&configured.at) == server.at.as_ref());
-        let entry = configured.map(|configured| configured.template_json(SecretVisibility::Masked));
-        if let Some(Value::Object(mut members)) = entry {
+        let Some(configured) = configured else { continue };
+        let problem = snapshot.desired.own_problem(configured);
+        let hint = problem.and_then(|problem| problem.hint.as_ref());
+        server.hint = hint.map(|hint| sanitize::sanitize_line(&hint.to_string()).into_owned());
+        if let Value::Object(mut members) = configured.template_json(SecretVisibility::Masked) {
             members.retain(|name, _| matches!(&**name, "command" | "args" | "url"));
             server.entry = (!members.is_empty()).then_some(Value::Object(members));
         }

@@ -9,7 +9,7 @@ mod row;
 use serde_json::json;
 use switchboard_config::{ConfigProblem, Desired, ProblemSeverity, StartPolicy};
 
-use super::{own_problem, problems};
+use super::problems;
 use crate::args::List;
 use crate::command_engine::{self, CommandEngine, FallbackServer, ResultLimit};
 use crate::notice::Notice;
@@ -111,7 +111,7 @@ fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer
     if printer.is_verbose() {
         for entry in &desired.shadowed {
             printer.line(format_args!(
-                "{DIM}  {} of the {} scope: `{}` stands in for it ({}){DIM:#}",
+                "{DIM}  {} of the {} scope: replaced by `{}` ({}){DIM:#}",
                 crate::show::word(&entry.name),
                 entry.scope,
                 switchboard_wire::sanitize::sanitize_line(&entry.behind),
@@ -132,7 +132,7 @@ fn print_notices(rows: &[ServerRow], desired: &Desired, caller: &Caller, printer
 /// Whether the row of an invalid server shows this problem already.
 pub(super) fn is_told(problem: &ConfigProblem, desired: &Desired) -> bool {
     let servers = desired.servers.iter();
-    let told = servers.filter_map(|server| own_problem(server, desired));
+    let told = servers.filter_map(|server| desired.own_problem(server));
     told.into_iter().any(|told| std::ptr::eq(told, problem))
 }
 
