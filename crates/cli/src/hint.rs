@@ -15,6 +15,7 @@ use switchboard_core::connection::certificate_variables;
 use switchboard_core::permission::DecisionReason;
 use switchboard_hub::HubError;
 use switchboard_process::SpawnError;
+use switchboard_wire::http::{ConnectFailure, HttpError};
 use switchboard_wire::{Error, Remedy, sanitize};
 
 /// The server that an error is about: the remedy depends on where its settings are.
@@ -54,8 +55,16 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
     {
         return Some(untrusted_certificate(variables));
     }
+    if let Error::Http(error) = error
+        && let Some(advice) = of_address(error)
+    {
+        return Some(in_entry(advice, subject));
+    }
     let advice = match error {
         Error::Spawn(error) => return of_spawn(error, subject),
+        Error::StrayText { .. } => {
+            "standard output is for messages only; a server that listens on a port is added by its URL"
+        }
         Error::Exited { stderr, .. } if stderr.trim().is_empty() => {
             "the server printed nothing; run its command by hand to see why"
         }
@@ -66,7 +75,7 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
         // The error came from a hub, which has added its hint already.
         Error::Told(_) => return None,
         Error::NoCommonVersion { .. } => {
-            "the server is too new or too old; `switchboard --version` tells which this is"
+            "the server speaks other versions of the protocol; an update of the server or of Switchboard may help"
         }
         Error::Status { status: 404 | 405, .. } => {
             "the path of the URL may be wrong; many servers use `/mcp`"
@@ -89,6 +98,25 @@ fn untrusted_certificate(variables: &[&str]) -> String {
 /// For a server that needs an identity provider, while settings name none.
 pub(crate) fn no_identity_provider() -> &'static str {
     "name one with `switchboard xaa setup`"
+}
+
+/// For a URL whose host name or scheme is wrong.
+fn of_address(error: &HttpError) -> Option<&'static str> {
+    match error {
+        HttpError::Connect { kind: ConnectFailure::Dns, .. } => Some("check the host name"),
+        HttpError::Connect { kind: ConnectFailure::NotTls, .. } => {
+            Some("try `http://` in place of `https://`")
+        }
+        _ => None,
+    }
+}
+
+/// Advice about a URL, with the command that changes the entry.
+fn in_entry(advice: &str, subject: &Subject<'_>) -> String {
+    match subject {
+        Subject::Typed(_) => advice.to_owned(),
+        Subject::Configured(name, _) => format!("{advice}: `{}`", command_line("edit", [name])),
+    }
 }
 
 fn of_timeout(subject: &Subject<'_>) -> String {
@@ -164,7 +192,7 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
     use config::Error as E;
     Some(match error {
         E::Exists { name, scope, .. } => format!(
-            "change it with `{}`, or take it away first with `{}`",
+            "change it with `{}`, or remove it first with `{}`",
             command_line("edit", [name]),
             command_line(&format!("remove -s {scope}"), [name])
         ),
@@ -174,7 +202,7 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
         }
         E::Ambiguous { name, scopes } => {
             let first = scopes.first().copied().unwrap_or(Scope::Local);
-            format!("say which one is meant, such as `-s {first} {}`", quote_arguments([name]))
+            format!("choose one of them, such as `-s {first} {}`", quote_arguments([name]))
         }
         E::ReadOnly { scope } => of_read_only(*scope),
         E::Managed { .. } => "ask the administrator of this machine".to_owned(),
@@ -182,11 +210,9 @@ pub(crate) fn of_config(error: &config::Error) -> Option<String> {
             "change that rule if it is yours, or ask the administrator of this machine".to_owned()
         }
         E::Edit { path, .. } => format!("correct {} first; nothing was changed", path.display()),
-        E::LeadsOut { .. } | E::LinkNotFollowed { .. } => {
-            "put a file of its own in place of the link".to_owned()
-        }
+        E::LeadsOut { .. } | E::LinkNotFollowed { .. } => "replace the link with a file".to_owned(),
         E::Contended { .. } => "try again".to_owned(),
-        E::PlanOutdated { .. } => "run it again, and look at the new plan".to_owned(),
+        E::PlanOutdated { .. } => "run the command again, and check the new plan".to_owned(),
         E::SecretStore { source } => return of_secret_store(&**source),
         E::State { .. } => "move that file away; what it approved is then asked again".to_owned(),
         E::Read { .. } | E::Write { .. } | E::Lock { .. } => {
@@ -210,7 +236,7 @@ pub(crate) fn of_secret_store(error: &(dyn std::error::Error + 'static)) -> Opti
     };
     match error {
         config::Error::State { path, .. } => Some(format!(
-            "put `{}` right, or move it away and set the secrets again",
+            "repair `{}`, or move it away and store the secrets again",
             path.display()
         )),
         error => of_config(error),
@@ -246,10 +272,10 @@ pub(crate) fn of_hub(error: &HubError) -> Option<String> {
             }
             _ => "see `switchboard list`, or change `requiredMcpServers` of the agent",
         },
-        HubError::BareNames => "name the one server with `--servers`, or take another style",
+        HubError::BareNames => "name the one server with `--servers`, or choose another style",
         HubError::UnknownServer { .. } => "see `switchboard list`",
         HubError::Bind { .. } => {
-            "take another address with `--listen`; `--listen 127.0.0.1:0` takes a free port"
+            "choose another address with `--listen`; `--listen 0` takes a free port"
         }
         HubError::UserAuthBeyondMachine { .. } => {
             "leave `--auth user` out: clients need a token there"
@@ -257,7 +283,7 @@ pub(crate) fn of_hub(error: &HubError) -> Option<String> {
         HubError::ResourceUrl { .. } => "give one like https://hub.example.com, without a path",
         HubError::IssuerUrl { .. } => "give one like https://login.example.com",
         HubError::NoToken { .. } => {
-            "make one with `switchboard token create --name <client>`, and try again"
+            "create one with `switchboard token create --name <client>`, and try again"
         }
         HubError::Tls { cert, key, .. } => {
             let (cert, key) = (cert.display(), key.display());
@@ -277,7 +303,7 @@ pub(crate) fn down() -> &'static str {
 
 /// For a call that may have been carried out.
 pub(crate) fn check_first() -> &'static str {
-    "check whether it was carried out before you call again"
+    "check whether the call was carried out before you repeat it"
 }
 
 /// For a name that no server has.
@@ -370,7 +396,7 @@ pub(crate) fn of_call(error: &CallError) -> Option<String> {
         }
         CallError::Busy { .. } => "try again".to_owned(),
         CallError::Lost => {
-            "look what became of it before you call again; a new hub starts by itself".to_owned()
+            "check whether the call was carried out before you repeat it; a new hub starts by itself".to_owned()
         }
         _ => return None,
     })
@@ -381,9 +407,22 @@ pub(crate) fn examine_sign_in(server: &str) -> String {
     format!("`{}` shows each step", command_line("doctor auth", [server]))
 }
 
-/// For a call that timed out.
-pub(crate) fn call_timeout() -> String {
-    "allow more with `--timeout`, with `timeout` in its entry, or with `MCP_TOOL_TIMEOUT` (milliseconds)".to_owned()
+const CALL_TIMEOUT: &str = "allow more with `--timeout`, with `timeout` in its entry, or with `MCP_TOOL_TIMEOUT` (milliseconds)";
+const CALL_TIME_LIMIT: &str =
+    "allow more with `--time-limit`, or with `limits.callTimeLimitMs` in your settings";
+
+/// For a call whose time is over.
+pub(crate) fn of_slow_call(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Timeout { .. } => Some(CALL_TIMEOUT),
+        Error::TimeLimit { .. } => Some(CALL_TIME_LIMIT),
+        _ => None,
+    }
+}
+
+/// Whether a hint is about the time that a call may take.
+pub(crate) fn is_about_time(hint: &str) -> bool {
+    [CALL_TIMEOUT, CALL_TIME_LIMIT].contains(&hint)
 }
 
 /// For a server that needs a sign-in.

@@ -219,7 +219,7 @@ pub(crate) fn places() -> PathDisplay {
 /// Returns the folder and environment of the command, and the configuration that its flags ask for.
 fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
     let cwd = env::current_dir()
-        .map_err(|error| Failure::new("cannot tell the current folder", error))?;
+        .map_err(|error| Failure::new("cannot find the current folder", error))?;
     let project = match &global.project {
         Some(project) => folder(&cwd.join(project), "--project")?,
         None => cwd.clone(),

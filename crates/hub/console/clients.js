@@ -57,11 +57,12 @@ function connectedTable(clients) {
 /** What clients declare beyond the protocol, what they agree on with servers, and what does not pass. */
 function extensionsTable(clients) {
   const lines = (texts) => texts.map((text) => h('div', {}, text));
-  return table('Extensions of clients', ['Client', 'Declares', 'Agreed', 'Not passed'], clients.map(({ client, transport, declared, negotiated, lost }) => h('tr', {},
-    h('td', {}, visibleWord(client) || 'without a name', h('br', {}), h('small', {}, transport)),
-    h('td', {}, lines(declared.map(visibleWord))),
-    h('td', {}, Object.entries(negotiated).map(([server, both]) => h('div', {}, h('a', { href: to('servers', server) }, visibleWord(server)), `: ${both.map(visibleWord).join(', ')}`))),
-    h('td', {}, lines(lost.map(({ name, reason }) => `${visibleWord(name)}: ${reason}`))))));
+  return table('Extensions of clients', ['Client', 'Declares', 'Agreed', 'Not passed'], clients.map(({ client, transport, declared, negotiated, lost }) => [
+    [visibleWord(client) || 'without a name', h('br', {}), h('small', {}, transport)],
+    lines(declared.map(visibleWord)),
+    Object.entries(negotiated).map(([server, both]) => h('div', {}, h('a', { href: to('servers', server) }, visibleWord(server)), `: ${both.map(visibleWord).join(', ')}`)),
+    lines(lost.map(({ name, reason }) => `${visibleWord(name)}: ${reason}`)),
+  ]));
 }
 
 function disconnect({ name, session, calls }) {

@@ -153,7 +153,7 @@ pub(crate) async fn serve_in_hub(
     let wanted: FacesOptions = wanted.decode().map_err(|error| {
         AdminProblem::new(AdminProblemKind::Malformed, "what is to be served cannot be understood")
             .with_detail(error.to_string())
-            .with_hint("the hub is of another version; end it with `switchboard stop`")
+            .with_hint("the hub has another version; stop it with `switchboard stop`")
     })?;
     // `serve` checked the access options, too; but the hub is the process that lets clients in, so it checks them
     // again.

@@ -20,9 +20,9 @@ Examples:
 
 pub(super) const CALL_EXAMPLES: &str = "\
 Arguments:
-  key=value      read as the tool's schema says: a number, a truth value, text; a,b for a list; a.b=c inside an object
-  key:=json      JSON as it stands
-  '{…}'          all of them as one JSON object; @FILE reads it from a file, - from standard input
+  key=value      a number, true or false, or text, by the tool's schema; a,b is a list; a.b=c sets a member of an object
+  key:=json      a JSON value, unchanged
+  '{…}'          all arguments as one JSON object; @FILE reads it from a file, - from standard input
 
 Examples:
   switchboard call github/create_issue title='A bug' labels=bug,urgent
@@ -57,59 +57,59 @@ Examples:
 
 pub(super) const ANSWER_EXAMPLES: &str = "\
 Examples:
-  switchboard answer q3                        on a terminal: the form, or the choice
-  switchboard answer q3 name=Ada colour=green  a form, filled in
+  switchboard answer q3                        on a terminal: ask for the fields, or for the choice
+  switchboard answer q3 name=Ada colour=green  fill in a form
   switchboard answer q3 --decline
-  switchboard answer q4 --allow                a call, this time
+  switchboard answer q4 --allow                allow a call once
   switchboard answer q4 --allow always";
 
 #[derive(Debug, Args)]
 pub(crate) struct Questions {
-    /// Stay, and show each question as it comes, until Ctrl-C; while you do, calls whose clients cannot be asked wait for you
+    /// Show each question as it arrives, until Ctrl-C; meanwhile, questions that a client cannot show wait for your answer
     #[arg(short, long)]
     pub(crate) follow: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Answer {
-    /// Let the call happen: `once`, for the `session`, in this `project`, or `always`
+    /// Allow the call: `once`, for the `session`, in this `project`, or `always`
     #[arg(long, value_name = "SPAN", num_args = 0..=1, default_missing_value = "once")]
     pub(crate) allow: Option<Span>,
-    /// Do not let the call happen
+    /// Deny the call
     #[arg(long, conflicts_with = "allow")]
     pub(crate) deny: bool,
-    /// Decline what the server asks for
+    /// Decline the server's request
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
     pub(crate) decline: bool,
     /// Cancel the question
     #[arg(long, conflicts_with_all = ["allow", "deny", "decline"])]
     pub(crate) cancel: bool,
-    /// The question, as `switchboard questions` names it
+    /// The id of the question, as `switchboard questions` shows it
     pub(crate) id: String,
-    /// What to fill into its form
+    /// Values for the fields of its form
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
 }
 
-/// For how long a yes counts.
+/// For how long a call is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Span {
-    /// This time
+    /// Only this call
     Once,
     /// Until the client's session ends
     Session,
-    /// In this project
+    /// In this project, from now on
     Project,
-    /// Everywhere
+    /// In every project, from now on
     Always,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
-    /// Only tools that fit these words, best first
+    /// Only tools that match these words, the best match first
     #[arg(long, value_name = "QUERY")]
     pub(crate) search: Option<String>,
-    /// One server, or one tool, which is then shown with what it takes
+    /// A server; or a tool, to show its description and arguments
     #[arg(value_name = "SERVER|TOOL", add = server_or_tool())]
     pub(crate) name: Option<String>,
 }
@@ -119,7 +119,10 @@ pub(crate) struct Call {
     /// Give up after this many seconds without an answer or progress
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
-    /// The tool: `server/tool`, its full name, or its own name where only one server has it
+    /// Give up after this many seconds without an answer, even if progress arrives
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) time_limit: Option<Duration>,
+    /// The tool: `server/tool`, its full name, or its own name if only one server has it
     #[arg(add = tool())]
     pub(crate) tool: String,
     /// Arguments of the tool
@@ -129,7 +132,7 @@ pub(crate) struct Call {
 
 #[derive(Debug, Args)]
 pub(crate) struct OfServer {
-    /// Show only those of this server
+    /// Only this server
     #[arg(add = server())]
     pub(crate) server: Option<String>,
 }
@@ -143,7 +146,7 @@ pub(crate) struct Read {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prompt {
-    /// The prompt: `server/prompt`, its full name, or its own name where only one server has it
+    /// The prompt: `server/prompt`, its full name, or its own name if only one server has it
     pub(crate) name: String,
     /// Arguments of the prompt
     #[arg(value_name = "KEY=VALUE")]
@@ -152,13 +155,13 @@ pub(crate) struct Prompt {
 
 #[derive(Debug, Args)]
 pub(crate) struct Skill {
-    /// The skill: its name or URI where only one server has it, `SERVER/NAME` or `SERVER/URI`
+    /// The skill: its name or URI if only one server has it, `SERVER/NAME` or `SERVER/URI`
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Complete {
-    /// A prompt, or the template of a resource
+    /// A prompt, or a resource template
     #[arg(value_name = "PROMPT|TEMPLATE")]
     pub(crate) of: String,
     /// The argument of the prompt, or the variable of the template
@@ -166,7 +169,7 @@ pub(crate) struct Complete {
     /// What has been typed so far
     #[arg(default_value = "")]
     pub(crate) value: String,
-    /// Values of other arguments that are known
+    /// Values of the other arguments, as far as they are known
     #[arg(value_name = "KNOWN=VALUE")]
     pub(crate) known: Vec<String>,
 }
@@ -186,7 +189,7 @@ pub(crate) struct Logs {
     /// The number of lines
     #[arg(short = 'n', long, value_name = "LINES", default_value = "50")]
     pub(crate) lines: usize,
-    /// Show the record of calls: who called what, what was decided and by which rule, how it ended
+    /// Show the audit log: who called what, what was decided and by which rule, and how each call ended
     #[arg(long)]
     pub(crate) audit: bool,
     /// Only calls of this server

@@ -21,73 +21,73 @@ Examples:
 
 /// Who may come in, and how much is taken.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Who is let in")]
+#[command(next_help_heading = "Who may connect")]
 pub(crate) struct Guarding {
-    /// What a client has to be or to have; by default `user` on this machine, and
-    /// `token` beyond it, with `--auth-issuer`, or with a public `--allow-host`
+    /// Which clients may connect; by default `user` on this machine, and `token` beyond it, with `--auth-issuer`, or with
+    /// a public `--allow-host`
     #[arg(long, value_name = "WHAT")]
     pub(crate) auth: Option<Auth>,
-    /// Let in whoever has a token of this authorization server, a URL; clients find it and sign in by themselves
+    /// Accept tokens of this authorization server; clients find it and sign in there by themselves
     #[arg(long, value_name = "URL")]
     pub(crate) auth_issuer: Option<String>,
-    /// Where clients reach this hub, a URL without a path, where that is not the address it listens at
+    /// The URL at which clients reach this hub, without a path, if it differs from the listening address
     #[arg(long, value_name = "URL", requires = "auth_issuer")]
     pub(crate) auth_resource: Option<String>,
-    /// What tokens have to be for, in place of the URL they are shown at; may be given several times
+    /// An audience that tokens must name instead of the URL that they are sent to; may be given several times
     #[arg(long, value_name = "AUDIENCE", requires = "auth_issuer")]
     pub(crate) auth_audience: Vec<String>,
-    /// What tokens have to allow; may be given several times
+    /// A scope that tokens must have; may be given several times
     #[arg(long, value_name = "SCOPE", requires = "auth_issuer")]
     pub(crate) auth_scope: Vec<String>,
-    /// The claim of tokens that lists the groups of their user; by default `groups`
+    /// The claim of a token that lists the groups of its user [default: groups]
     #[arg(long, value_name = "CLAIM", requires = "auth_issuer")]
     pub(crate) auth_groups: Option<String>,
-    /// A host name that clients may call this machine by; with one that other machines can use, every client needs a
-    /// token. May be given several times
+    /// A host name under which clients may reach this machine; may be given several times. If other machines can use the
+    /// name, every client needs a token
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<String>,
-    /// An origin of web pages that may call, such as `http://localhost:6274`; all others get 403. May be given several
+    /// An origin whose web pages may connect, such as `http://localhost:6274`; all others get 403. May be given several
     /// times
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
-    /// Serve with TLS: the certificate and those it was signed with, in PEM
+    /// Serve with TLS: the certificate and its chain, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The certificate's private key, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Requests that each user or token may make in a second, WebSocket messages and each request of a batch included;
-    /// without it as many as they like
+    /// The number of requests that each user or token may make per second; WebSocket messages and each request of a batch
+    /// count [default: no limit]
     #[arg(long, value_name = "REQUESTS")]
     pub(crate) rate: Option<NonZeroU32>,
-    /// Sessions that may be open at once; a token may hold no more of them than are still free
+    /// The number of sessions that may be open at once; one token may hold no more sessions than are still free
     #[arg(long, value_name = "SESSIONS", default_value = "1024")]
     pub(crate) max_sessions: NonZeroUsize,
-    /// Bytes of one message
+    /// The maximum size of a message, in bytes
     #[arg(long, value_name = "BYTES", default_value = "16777216")]
     pub(crate) max_message: NonZeroUsize,
-    /// When a session ends that nobody uses: 90s, 30m, 12h [default: 30m, or the settings' `limits.sessionIdleMs`]
+    /// The time after which an unused session ends, such as 90s, 30m or 12h [default: `limits.sessionIdleMs`, else 30m]
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) idle: Option<Duration>,
 }
 
-/// What a client has to be or to have.
+/// Which clients may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Auth {
-    /// A program of your own on this machine, or one with a token
+    /// Your own programs on this machine, and clients with a token
     User,
-    /// A token, as `switchboard token create` or the issuer makes them
+    /// Only clients with a token, from `switchboard token create` or from the issuer
     Token,
 }
 
 /// What to do with tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Token {
-    /// Make a token, and show it once
+    /// Create a token, and show it once
     Create(CreateToken),
-    /// Show the tokens there are, without their secrets
+    /// Show all tokens, without their secrets
     List,
-    /// Take a token back; it opens nothing from then on, what is open with it ends
+    /// Revoke a token, and close the connections that use it
     Revoke {
         /// Its id or name
         #[arg(value_name = "ID|NAME")]
@@ -97,20 +97,20 @@ pub(crate) enum Token {
 
 #[derive(Debug, Args)]
 pub(crate) struct CreateToken {
-    /// What to call it, in lists and in the audit log; by default its id
+    /// Its name in lists and in the audit log [default: its id]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// The person whose client gets it: all tokens of one user share sign-ins and connections. Without it the client
-    /// is a service of its own
+    /// The person whose client gets the token; all tokens of one user share sign-ins and connections. Without a user, the
+    /// client is a service of its own
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// For a client of your own on another machine: it acts as you, with your sign-ins and your headers
+    /// For your own client on another machine: it acts as you, with your sign-ins and your headers
     #[arg(long, conflicts_with = "user")]
     pub(crate) me: bool,
-    /// A group that its client is in, for rules; may be given several times
+    /// A group of the client, for rules; may be given several times
     #[arg(long, value_name = "GROUP")]
     pub(crate) group: Vec<String>,
-    /// How long it is good: 12h, 30d, 8w; without it until it is revoked
+    /// How long it is valid, such as 12h, 30d or 8w [default: until it is revoked]
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub(crate) expires: Option<Duration>,
 }

@@ -63,7 +63,7 @@ Exit codes:
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
-    /// Read servers from this file, or this JSON, for one run; may be given several times
+    /// Read servers from this file or JSON text, for this run only; may be given several times
     #[arg(long, global = true, value_name = "FILE|JSON")]
     pub(crate) mcp_config: Vec<String>,
     /// Use only the servers of `--mcp-config`
@@ -96,7 +96,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     /// Add a server
     ///
-    /// After the command everything belongs to the server, with `--` or without. A URL may be followed by flags.
+    /// All words after a command are passed to the server, with or without `--`. After a URL, flags of `add` may follow.
     #[command(after_help = servers::ADD_EXAMPLES)]
     Add(Box<Add>),
     /// Add a server from the JSON of its entry
@@ -107,8 +107,8 @@ pub(crate) enum Command {
     Remove(Remove),
     /// Show all servers and their state
     ///
-    /// Servers whose tools are not known yet are connected to, several at once, and disconnected again. Others are
-    /// `idle` until a call needs them; `--check` connects to them too. `list` signs in to nothing and opens no browser.
+    /// Connects briefly to servers whose tools are not known yet. Other servers are `idle` until a call needs them;
+    /// `--check` connects to those too. `list` never signs in and never opens a browser.
     #[command(visible_alias = "ls", after_help = servers::LIST_EXAMPLES)]
     List(List),
     /// Show one server: its entry, its file and its state
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     ///
     /// Clients see one MCP server, in whichever version of the protocol they speak: Streamable HTTP at `/mcp` (and
     /// `/mcp/<server>` for one server, `/mcp/agent/<name>` for what an agent sees), HTTP with server-sent events at
-    /// `/sse`, WebSocket at `/ws`. Programs of your own user on this machine are let in; everyone else needs a token.
+    /// `/sse`, WebSocket at `/ws`. Your own programs on this machine may connect; all other clients need a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Box<Serve>),
     /// Create, list and revoke tokens for other machines
@@ -135,24 +135,25 @@ pub(crate) enum Command {
     Token(Token),
     /// Store, list and remove secrets
     ///
-    /// Entries name a secret as ${secret:NAME}. Values are sealed with a key in your keychain; where there is none, with a key in a file that only you can read.
+    /// An entry refers to a secret as ${secret:NAME}. Values are encrypted with a key in your keychain. Without a keychain,
+    /// the key is in a file that only you can read.
     #[command(subcommand, disable_help_subcommand = true, after_help = secrets::SECRET_EXAMPLES)]
     Secret(Secret),
     /// Open the terminal UI: servers, tools, questions, calls
     ///
-    /// Shows what the hub has and does in this project, as it happens, and answers for its queue of questions while it is
-    /// open. A hub is started where none runs. `?` shows every key.
+    /// Shows the servers, tools and calls of this project live. Questions that a client cannot show wait here for your
+    /// answer. Starts a hub if none is running. `?` shows all keys.
     #[command(after_help = ui::EXAMPLES)]
     Ui(Ui),
     /// Show live rates, latencies and errors by server
     ///
-    /// Live on a terminal: `s` sorts, `t` hides tools, `q` quits. The counts are those of the last hour, the rate that of the last
-    /// ten seconds. With --once, with --json and in a pipe it prints them once, with the rate of the last one to two minutes.
+    /// On a terminal, `s` sorts, `t` hides tools and `q` quits. Counts cover the last hour, rates the last ten seconds. With
+    /// --once, with --json and in a pipe, `top` prints one table, whose rates cover the last one to two minutes.
     #[command(after_help = ui::TOP_EXAMPLES)]
     Top(Top),
     /// Open the web console in your browser
     ///
-    /// Prints a link that works once, for 15 minutes, and opens it. A hub is started where none runs.
+    /// Prints and opens a link that works once, within 15 minutes. Starts a hub if none is running.
     #[command(visible_alias = "open")]
     Console(Console),
     /// Show the running hub, its clients and their servers
@@ -161,16 +162,16 @@ pub(crate) enum Command {
     Stop,
     /// Show the questions that are waiting in the hub
     ///
-    /// A question of a server or a rule goes to the client that made the call. If that client cannot show it, it waits
-    /// here while somebody watches, and is cancelled after ten minutes.
+    /// A question goes to the client that made the call. If that client cannot show it, the question waits here while
+    /// the console, the terminal UI or `questions --follow` is open, and is cancelled after ten minutes.
     Questions(Questions),
     /// Answer a question that is waiting in the hub
     #[command(after_help = calls::ANSWER_EXAMPLES)]
     Answer(Answer),
     /// Explain and test rules; show or forget answers
     ///
-    /// An answer *in this project*, *always* or *never* is remembered, so that the question is not asked again. These
-    /// commands show and delete such answers; a running hub obeys from the next call on.
+    /// The answers *always in this project*, *always* and *always deny* are remembered, so that you are not asked again.
+    /// These commands show and delete them. A change applies from the next call on.
     #[command(subcommand, disable_help_subcommand = true, after_help = permissions::EXAMPLES)]
     Permissions(Permissions),
     /// The hub that `connect` starts
@@ -178,19 +179,19 @@ pub(crate) enum Command {
     Hub(Hub),
     /// Serve all servers to one client, on standard streams
     ///
-    /// The client sees one MCP server, in whichever version of the protocol it speaks. A hub in the background holds
-    /// the servers, so that all clients share them; the first client starts it, and it ends some time after the last.
+    /// The client sees one MCP server, in whichever version of the protocol it speaks. A background hub runs the servers,
+    /// so that all clients share them. The first client starts the hub; it ends some time after the last client.
     #[command(after_help = serving::CONNECT_EXAMPLES)]
     Connect(Connect),
     /// Show the tools of all servers, or of one
     ///
-    /// The cost of a tool is about how many tokens its definition takes in a model's context.
+    /// The cost of a tool is the approximate number of tokens that its definition takes in a model's context.
     #[command(after_help = calls::TOOLS_EXAMPLES)]
     Tools(Tools),
     /// Call a tool
     ///
-    /// Typing the call is your consent: deny rules and hooks apply, and you are not asked. Text is printed as text, structured
-    /// content as JSON where there is no text; on a terminal images and other files are written to a file each.
+    /// Typing the call is your consent: deny rules and hooks apply, and you are not asked. Prints the text of the result;
+    /// without text, its structured content as JSON. On a terminal, each image or other file is saved to a file.
     /// `--json` prints the whole result. Ctrl-C cancels the call.
     #[command(after_help = calls::CALL_EXAMPLES)]
     Call(Call),
@@ -206,7 +207,7 @@ pub(crate) enum Command {
     Prompt(Prompt),
     /// Show the skills of all servers, or of one
     ///
-    /// Skills are instructions for a model that a server offers, each with the digest of its text.
+    /// A skill is a text with instructions for a model, offered by a server together with the digest of the text.
     Skills(OfServer),
     /// Read a skill, and check its digest
     #[command(after_help = calls::SKILL_EXAMPLES)]
@@ -226,29 +227,30 @@ pub(crate) enum Command {
     ///
     /// Revokes the tokens at the authorization server, if it supports that, and deletes them.
     Logout(Logout),
-    /// Show who is signed in where, you and users of `serve`
+    /// Show the sign-ins of you and of the users of `serve`
     #[command(after_help = signing_in::ACCOUNTS_EXAMPLES)]
     Accounts,
     /// Sign in through your organisation's identity provider
     ///
-    /// One sign-in with the provider opens every server whose entry says `"oauth": {"xaa": true}` (`add --xaa`), without
-    /// another window: what the provider says about you is exchanged for a grant, and the grant for a token of the
-    /// server's own authorization server.
+    /// After one sign-in with the provider you are signed in to every server whose entry says `"oauth": {"xaa": true}`
+    /// (`add --xaa`), without another window. Switchboard exchanges the provider's statement about you for a grant, and
+    /// the grant for a token of the server's own authorization server.
     #[command(subcommand, disable_help_subcommand = true, after_help = xaa::EXAMPLES)]
     Xaa(Xaa),
     /// Show a server's standard error, or the audit log
     #[command(after_help = calls::LOGS_EXAMPLES)]
     Logs(Logs),
-    /// Check everything, and say what is wrong
+    /// Check everything, and explain what is wrong
     ///
-    /// Says what to do, too. Exits 1 if anything is wrong. `doctor auth` follows the way to sign in to one server, step by step.
+    /// Suggests what to do about each problem. Exits 1 if anything is wrong. `doctor auth` checks the sign-in to one server
+    /// step by step.
     #[command(after_help = signing_in::DOCTOR_EXAMPLES)]
     Doctor(Doctor),
     /// Review and approve what a project wants to run
     ///
-    /// Servers, hooks, agents and settings that come with a project count only after you approved them; when one
-    /// changes you are asked again. Without a name everything that waits is shown, and asked about on a terminal.
-    /// Where there is no terminal, name one thing, or say `--all --yes`.
+    /// Servers, hooks, agents and settings of a project have no effect until you approve them. When one changes, you are
+    /// asked again. Without a name, `approve` shows everything that awaits approval and asks about each. Without a
+    /// terminal, give a name, or `--all --yes`.
     #[command(after_help = servers::APPROVE_EXAMPLES)]
     Approve(Approve),
     /// Reject something that a project wants to run
@@ -257,42 +259,42 @@ pub(crate) enum Command {
     ResetProjectChoices,
     /// Copy servers from another client
     ///
-    /// Shows what it would do first, and what cannot be taken over. Servers you have already are left out, and the
-    /// other client's files stay as they are. A file of a client that cannot be read is an error; the
-    /// servers of other files are imported all the same.
+    /// First shows what would be copied and what cannot be. Leaves out servers that you have already, and does not change
+    /// the other client's files. A file that cannot be read is an error; servers of other files are still imported.
     #[command(after_help = servers::IMPORT_EXAMPLES)]
     Import(Import),
     /// Install Switchboard in a client
     ///
-    /// Writes one entry, which starts `switchboard connect`, into the client's own file, after showing it. Everything
-    /// else in that file stays as it is.
+    /// Shows one entry that starts `switchboard connect`, then writes it into the client's own file. The rest of that file
+    /// stays as it is.
     #[command(after_help = servers::INSTALL_EXAMPLES)]
     Install(Install),
     /// Remove Switchboard from a client
     Uninstall(Uninstall),
     /// Move every client on this machine to Switchboard
     ///
-    /// Finds the clients, shows what each has and what would change, and asks once. Then it imports the servers of your
-    /// own files, installs itself in each client, and takes those servers out of the client's file, so that no client
-    /// has a server twice. `--undo` goes back. Files of a project are shown and never changed.
+    /// Finds the clients, shows the servers of each and what would change, and asks once. Then it imports the servers of
+    /// your own files, installs Switchboard in each client, and removes those servers from the client's file, so that no
+    /// client has a server twice. `--undo` reverts this. Files of a project are shown, but never changed.
     #[command(after_help = setup::EXAMPLES)]
     Setup(SetupArgs),
     /// Show the clients on this machine
     ///
-    /// Which are installed, which have Switchboard, and which are connected now.
+    /// Shows which are installed, which have Switchboard, and which are connected now.
     Clients,
     /// Remove Switchboard itself from this machine
     #[command(name = "self", subcommand, disable_help_subcommand = true, after_help = self_management::EXAMPLES)]
     SelfManagement(SelfCommand),
     /// Create, inspect and serve native plugins
     ///
-    /// Plugins are tools, prompts and resources in shared objects. Each plugin runs in a process of its own, so that one that crashes or hangs fails its own calls and nothing
-    /// else. Those in the `native` folder of your settings are there in every client as the server `plugins`.
+    /// A plugin is a shared object with tools, prompts and resources. Each plugin runs in a process of its own, so that a
+    /// crash or a hang affects only its own calls. Every client sees the plugins in the `native` folder of your settings
+    /// as the server `plugins`.
     #[command(subcommand, disable_help_subcommand = true, after_help = plugins::EXAMPLES)]
     Plugin(Plugin),
     /// Connect to one MCP server, and show what it offers
     ///
-    /// It can call the server, too. Without a server it connects to the one built into this program.
+    /// With --call, it also calls a tool. Without a server, it connects to the server that is built into this program.
     #[command(after_help = probe::EXAMPLES)]
     Probe(Box<Probe>),
     /// Print a completion script for a shell

@@ -19,22 +19,22 @@ Examples:
 /// What to do with remembered answers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Permissions {
-    /// Show the answers that are remembered: for a project, always, never
+    /// Show the remembered answers
     List,
-    /// Take answers back; the question is asked again from the next call on
+    /// Delete remembered answers, so that the next call asks again
     Forget(Forget),
-    /// Say what would happen to a call, and which rule decides; no call is made, and no server started
+    /// Show what would happen to a call and which rule decides, without calling or starting anything
     Explain(Explain),
-    /// Compare what the rules make of calls with what a file expects
+    /// Test the rules against calls and expected decisions in a file
     Test(TestRules),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Forget {
-    /// The answer's id, `server/tool`, or a server for everything about it
+    /// The id of an answer; `server/tool`; or a server, for all answers about it
     #[arg(value_name = "ID|SERVER/TOOL|SERVER", required_unless_present = "all")]
     pub(crate) which: Option<String>,
-    /// Every answer there is
+    /// Delete all remembered answers
     #[arg(long, conflicts_with = "which")]
     pub(crate) all: bool,
 }
@@ -46,20 +46,20 @@ pub(crate) struct Explain {
     /// Arguments of the call, as for `switchboard call`
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
-    /// Who calls, by the principal's id [default: you]
+    /// The id of the principal that makes the call [default: you]
     #[arg(long = "as", value_name = "PRINCIPAL")]
     pub(crate) principal: Option<String>,
     /// A group that the principal is in; may be given several times
     #[arg(long = "group", value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
-    /// What happens to calls that no rule decides; by default what `permissions.defaultMode` says, else `client`
+    /// What to do with calls that no rule decides [default: `permissions.defaultMode`, else `client`]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeArg>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TestRules {
-    /// A list of cases, as JSON or YAML: `as`, `groups`, `tool`, `arguments`, `mode`, `expect`
+    /// A list of cases in JSON or YAML, with `as`, `groups`, `tool`, `arguments`, `mode` and `expect`
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }

@@ -19,18 +19,18 @@ Examples:
 /// What to do with native plugins.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Plugin {
-    /// Make a project for a plugin that builds and passes its own test
+    /// Create a plugin project that builds and passes its own test
     New(New),
-    /// Show the plugins there are, and what is wrong with any of them
+    /// Show all plugins and their problems
     List(Folders),
     /// Serve plugins alone, as one MCP server
     ///
-    /// Without `-s` or `-t` on standard input and output. A file that changes is loaded anew while clients go on; one
-    /// that is broken changes nothing. Nobody is asked before a tool is called.
+    /// Without `-s` and `-t`, it serves on standard input and output. A changed file is reloaded while clients stay
+    /// connected; a broken file leaves the loaded plugin in place. Calls need no permission here.
     Serve(Box<ServePlugins>),
-    /// Load a plugin, look at everything it offers, and say what a client will see
+    /// Load a plugin, check everything that it offers, and show what a client will see
     ///
-    /// Exits 1 if anything is wrong with it.
+    /// Exits 1 if anything is wrong with the plugin.
     Check {
         /// The shared object
         file: PathBuf,
@@ -40,8 +40,8 @@ pub(crate) enum Plugin {
 /// Where plugins are.
 #[derive(Debug, Args)]
 pub(crate) struct Folders {
-    /// A folder of plugins, with all that is below it; may be given several times. By default your own `native` folder
-    /// and what `nativePlugins` names, and where there is neither, the plugins of this program
+    /// A folder of plugins, searched with its subfolders; may be given several times. By default your `native` folder and
+    /// what `nativePlugins` names; if there are neither, the plugins of this program
     #[arg(short, long, value_name = "DIR")]
     pub(crate) plugins: Vec<PathBuf>,
 }
@@ -51,10 +51,10 @@ pub(crate) struct Folders {
 pub(crate) struct ServePlugins {
     #[command(flatten)]
     pub(crate) folders: Folders,
-    /// What the server is called
+    /// The name of the server
     #[arg(short, long, default_value = "plugins")]
     pub(crate) name: String,
-    /// Keep what plugins write to standard error in this folder
+    /// The folder for what plugins write to standard error
     #[arg(short, long, value_name = "DIR")]
     pub(crate) logs: Option<PathBuf>,
     /// Serve HTTP with server-sent events, at `/sse`
@@ -63,19 +63,19 @@ pub(crate) struct ServePlugins {
     /// Serve Streamable HTTP, at `/mcp`
     #[arg(short = 't', long)]
     pub(crate) httpstream: bool,
-    /// The address to listen at
+    /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) host: IpAddr,
-    /// The port to listen at; 0 takes a free one
+    /// The port to listen on; 0 takes a free port
     #[arg(long, default_value = "8080")]
     pub(crate) port: u16,
-    /// Workers for each plugin that answers one call at a time. By default what `plugins` in your settings says, or one
+    /// Workers for each plugin that answers one call at a time [default: `plugins.pool` in your settings, else 1]
     #[arg(long, value_name = "WORKERS", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) pool: Option<u8>,
-    /// Let plugins read what programs need to run, write nothing, and start nothing; the network stays open
+    /// Let plugins read only what programs need to run, write nothing and start nothing; they can still use the network
     #[arg(long)]
     pub(crate) sandbox: bool,
-    /// Print more, such as which plugins were loaded. A level may follow: 0 is the same as without it
+    /// Print more details, such as which plugins were loaded. A level may follow; 0 turns this off
     // This flag has the id of the global `--verbose` and replaces it here: other plugin servers are started with
     // `-v 1`.
     #[arg(short, long, value_name = "LEVEL", num_args = 0..=1, action = ArgAction::Set)]
@@ -99,13 +99,13 @@ fn is_verbose_level(level: &str) -> Result<bool, String> {
 /// What to make.
 #[derive(Debug, Args)]
 pub(crate) struct New {
-    /// The name of the plugin, and of its folder
+    /// The name of the plugin and of its folder
     pub(crate) name: String,
-    /// The language to write it in
+    /// The programming language
     #[arg(long, default_value = "rust")]
     pub(crate) lang: Language,
-    /// A checkout of this program's sources. A Rust plugin then builds with the SDK in it, instead of the copy that
-    /// this command writes into the project
+    /// A checkout of Switchboard's sources. A Rust plugin then builds with the SDK in there, instead of a copy that this
+    /// command writes into the project
     #[arg(long, value_name = "DIR")]
     pub(crate) sdk: Option<PathBuf>,
 }
@@ -113,10 +113,10 @@ pub(crate) struct New {
 /// A language for plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Language {
-    /// Functions with attributes
+    /// Rust, with functions and attributes
     Rust,
-    /// The C header
+    /// C, with the C header
     C,
-    /// The same header in C++
+    /// C++, with the C header
     Cpp,
 }

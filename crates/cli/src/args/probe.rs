@@ -16,25 +16,25 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct Probe {
-    /// How to reach a URL that does not say so itself
+    /// The transport of a URL that starts with `http` [default: the server is asked]
     #[arg(short, long, value_enum, value_name = "KIND")]
     pub(crate) transport: Option<Transport>,
-    /// Speak only this version instead of finding out
+    /// Speak only this version of the protocol
     #[arg(long, value_name = "VERSION", value_parser = version)]
     pub(crate) protocol: Option<Version>,
-    /// Set a variable for the server; KEY alone passes ours on
+    /// Set an environment variable for the server; KEY alone passes your own variable on
     #[arg(short, long = "env", value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Send a header to a URL
+    /// Send a header with each request to the URL
     #[arg(short = 'H', long = "header", value_name = "KEY: VALUE")]
     pub(crate) header: Vec<String>,
     /// Call this tool
     #[arg(long, value_name = "TOOL")]
     pub(crate) call: Option<String>,
-    /// Arguments of the tool
+    /// The arguments of the tool
     #[arg(long, value_name = "JSON", default_value = "{}", requires = "call")]
     pub(crate) arguments: String,
-    /// Seconds to wait for the connection, and again for the call
+    /// Seconds to wait for the connection, and then for the call
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) timeout: Duration,
     /// A URL, or a command and its arguments
@@ -45,9 +45,9 @@ pub(crate) struct Probe {
 /// Ways to reach a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transport {
-    /// Streamable HTTP, with the fallback to HTTP+SSE
+    /// Streamable HTTP, else HTTP with server-sent events
     Http,
-    /// HTTP+SSE of 2024-11-05
+    /// HTTP with server-sent events, the older transport
     Sse,
     /// WebSocket
     Ws,
@@ -61,9 +61,10 @@ fn version(text: &str) -> Result<Version, String> {
 }
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "a number of seconds is wanted".to_owned())?;
+    let seconds: f64 =
+        text.parse().map_err(|_| "write a number of seconds, such as 30 or 0.5".to_owned())?;
     Duration::try_from_secs_f64(seconds)
         .ok()
         .filter(|duration| !duration.is_zero())
-        .ok_or_else(|| "it must be more than nothing and less than for ever".to_owned())
+        .ok_or_else(|| "the time must be positive and finite".to_owned())
 }

@@ -16,27 +16,27 @@ Examples:
 /// What to do with secrets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Secret {
-    /// Store a secret; you type it, and it is not shown
+    /// Store a secret that you type; it is not shown while you type
     Set(SetSecret),
-    /// Show the names of secrets, where each comes from, and which servers name it
+    /// Show the names of secrets, where each is stored, and which servers use it
     List,
-    /// Remove a secret; servers that name it stop
+    /// Remove a secret, and stop the servers that use it
     Remove {
-        /// Its name
+        /// The name of the secret
         name: String,
     },
     /// Store every variable of a `.env` file, or every member of a JSON object
     Import {
-        /// The file, which stays as it is
+        /// The file; it is not changed
         file: PathBuf,
     },
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SetSecret {
-    /// Its name: a letter, then letters, digits, `_`, `-` and `.`
+    /// The name of the secret: a letter, then letters, digits, `_`, `-` and `.`
     pub(crate) name: String,
-    /// Read the value from standard input, without the line break at its end
+    /// Read the value from standard input; a line break at its end is dropped
     #[arg(long)]
     pub(crate) from_stdin: bool,
 }

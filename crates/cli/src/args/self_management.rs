@@ -6,16 +6,16 @@ use clap::{Args, Subcommand};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  switchboard self uninstall --dry-run    Show everything of Switchboard on this machine
-  switchboard self uninstall              Remove it, after asking once";
+  switchboard self uninstall --dry-run    show what would be removed
+  switchboard self uninstall              ask once, then remove it";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SelfCommand {
-    /// Remove everything that Switchboard has put on this machine
+    /// Remove everything that Switchboard has written on this machine
     ///
-    /// Lists every file and folder first: settings, state, logs, the hub's socket, entries in clients, completions and
-    /// units in your home. The hub is stopped. Your own files stay: projects, agents, plugins, and the program itself,
-    /// whose package manager removes it.
+    /// First lists every file and folder: settings, state, logs, the hub's socket, entries in clients, completions, and
+    /// units in your home. Then it stops the hub and removes them. Your own files stay: projects, agents and plugins. So
+    /// does the program itself; remove it with your package manager.
     Uninstall(SelfUninstall),
 }
 

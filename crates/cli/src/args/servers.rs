@@ -17,7 +17,7 @@ Examples:
   switchboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
   switchboard add -t ws live wss://example.com/ws
 
-A secret is best left where it is: `-e KEY` and `${KEY}` write a reference, which is looked up when the server starts.";
+Keep secrets out of the file: `-e KEY` and `${KEY}` write a reference, which is looked up when the server starts.";
 
 pub(super) const ADD_JSON_EXAMPLES: &str = "\
 Examples:
@@ -26,7 +26,7 @@ Examples:
 
 pub(super) const LIST_EXAMPLES: &str = "\
 ✔ connected  ! sign-in needed  ✘ failed, or its entry is invalid  ⏸ awaiting approval
-⊘ disabled, rejected, or blocked by policy  ○ ready, not checked
+⊘ disabled, rejected, or blocked by policy  ○ ready to start, not checked
 
 Examples:
   switchboard list
@@ -55,11 +55,11 @@ Examples:
 /// Where a server is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// Yours, in this project; stays out of version control
+    /// For you, in this project; kept out of version control
     Local,
-    /// Everyone's, in this project's .mcp.json
+    /// For everyone in this project, in its .mcp.json
     Project,
-    /// Yours, everywhere
+    /// For you, in every project
     User,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Kind {
     /// Streamable HTTP
     #[value(alias = "streamable-http")]
     Http,
-    /// HTTP with server-sent events, the older form
+    /// HTTP with server-sent events, the older transport
     Sse,
     /// WebSocket
     Ws,
@@ -80,9 +80,9 @@ pub(crate) enum Kind {
 /// Where a switch is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SwitchScope {
-    /// In this project
+    /// Only in this project
     Local,
-    /// Everywhere
+    /// In every project
     User,
 }
 
@@ -91,13 +91,13 @@ pub(crate) struct Add {
     /// The scope to write to
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: ScopeArg,
-    /// How the server is reached; by default taken from the URL
+    /// How to reach the server [default: `stdio` for a command, `http` or `ws` by the URL]
     #[arg(short, long, value_enum, value_name = "KIND")]
     pub(crate) transport: Option<Kind>,
-    /// Set a variable for the command; KEY alone passes yours on, as a reference to it
+    /// Set an environment variable for the command; KEY alone writes a reference to your own variable
     #[arg(short, long, value_name = "KEY=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Send a header to the URL
+    /// Send a header with each request to the URL
     #[arg(short = 'H', long, value_name = "KEY: VALUE")]
     pub(crate) header: Vec<String>,
     /// Move values that look like secrets to the secret store, without asking
@@ -106,13 +106,13 @@ pub(crate) struct Add {
     /// Write values that look like secrets to the file, without asking
     #[arg(long, conflicts_with = "secret")]
     pub(crate) no_secret: bool,
-    /// The OAuth client registered for you
+    /// The id of the OAuth client that is registered for you
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// Its secret, as a reference: ${secret:NAME} or ${VARIABLE}
+    /// The secret of that client, as a reference: ${secret:NAME} or ${VARIABLE}
     #[arg(long, value_name = "REFERENCE", requires = "client_id")]
     pub(crate) client_secret: Option<String>,
-    /// The port the browser comes back to when you sign in
+    /// The local port to which the browser returns after you sign in
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) callback_port: Option<u16>,
     /// Sign in through your organisation's identity provider
@@ -147,7 +147,7 @@ pub(crate) struct AddJson {
 
 #[derive(Debug, Args)]
 pub(crate) struct Remove {
-    /// The scope to remove it from, if several have the server
+    /// The scope to remove it from; needed if the server is in several
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
     /// The server's name
@@ -157,7 +157,7 @@ pub(crate) struct Remove {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Exit with 1 if a server that should run cannot be reached or has an invalid entry
+    /// Exit 1 if an enabled server cannot be reached or has an invalid entry
     #[arg(long, conflicts_with = "no_check")]
     pub(crate) check: bool,
     /// Do not connect to any server
@@ -167,7 +167,7 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Get {
-    /// Show secrets too
+    /// Show secrets, too
     #[arg(long)]
     pub(crate) reveal: bool,
     /// The server's name
@@ -177,7 +177,7 @@ pub(crate) struct Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct Edit {
-    /// The scope, if several have the server
+    /// The scope of the entry to change; needed if the server is in several
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
     /// The server's name
@@ -197,23 +197,23 @@ pub(crate) struct Switch {
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
-    /// Approve everything that is waiting
+    /// Approve everything that awaits approval
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
     /// Do not ask; needs a name or `--all`
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Taken for scripts that still say it: everything is shown as it stands in the file
+    /// Accepted for old scripts, without effect: `approve` always shows everything as it stands in the file
     #[arg(long = "reveal", hide = true)]
     pub(crate) _reveal: bool,
-    /// A server, or the name of anything else that waits
+    /// The name of a server, or of anything else that awaits approval
     #[arg(add = server())]
     pub(crate) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Reject {
-    /// A server, or the name of anything else of the project
+    /// The name of a server, or of anything else in the project
     #[arg(add = server())]
     pub(crate) name: String,
 }
@@ -221,7 +221,7 @@ pub(crate) struct Reject {
 /// Whether a command asks before it changes files.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Confirmation {
-    /// Only show what would be done
+    /// Show what would be done, and do nothing
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -231,10 +231,10 @@ pub(crate) struct Confirmation {
 
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Where to write them; else to your own settings, and what belongs to this project to the local scope
+    /// The scope to write to [default: `user`, and `local` for servers of this project]
     #[arg(short, long, value_enum)]
     pub(crate) scope: Option<ScopeArg>,
-    /// Copy from the client's files in this project instead of your own
+    /// Copy from the client's files in this project instead of those in your home
     #[arg(long)]
     pub(crate) project_files: bool,
     /// Move values that look like secrets to the secret store

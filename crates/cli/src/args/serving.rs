@@ -18,22 +18,22 @@ use super::guarding::Guarding;
 #[derive(Debug, Clone, ClapArgs)]
 #[command(next_help_heading = "What clients see")]
 pub(crate) struct View {
-    /// How tools are named: `<server>__<tool>`, with `mcp__` before it, or the tool's own name
+    /// How tools are named
     #[arg(long, value_name = "STYLE", default_value = "server")]
     pub(crate) names: Names,
-    /// Only these servers, separated by commas
+    /// Show only these servers, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,
-    /// What this agent sees
+    /// Show only what this agent may use
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// What happens to calls that no rule decides; by default what `permissions.defaultMode` says, else `client`
+    /// What to do with calls that no rule decides [default: `permissions.defaultMode`, else `client`]
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeArg>,
-    /// Whether tools are listed or looked for; `auto` decides by what the list costs
+    /// Whether clients get a list of all tools, or a tool that searches them
     #[arg(long, value_name = "WHEN", default_value = "off")]
     pub(crate) tool_search: Search,
-    /// Tokens of a result that a client is given at once; 0 means all
+    /// The maximum size of a result, in tokens; 0 means no limit
     #[arg(long, value_name = "TOKENS")]
     pub(crate) result_limit: Option<usize>,
 }
@@ -45,25 +45,25 @@ pub(crate) enum Names {
     Server,
     /// `mcp__<server>__<tool>`
     Full,
-    /// `<tool>`; only with one server
+    /// `<tool>`, if there is only one server
     Bare,
 }
 
 /// What happens to calls that no rule decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ModeArg {
-    /// The client's own prompt decides
+    /// Leave the decision to the client's own prompt
     Client,
-    /// Somebody is asked
+    /// Ask a person
     Default,
-    /// Only tools that read
+    /// Allow only tools that read
     Plan,
-    /// Annotations, rules and a classifier decide
+    /// Decide by the tool's annotations, or by a classifier
     Auto,
-    /// Everything happens
+    /// Allow every call
     #[value(name = "bypassPermissions")]
     BypassPermissions,
-    /// Nothing happens
+    /// Deny every call
     #[value(name = "dontAsk")]
     DontAsk,
 }
@@ -71,11 +71,11 @@ pub(crate) enum ModeArg {
 /// Whether tools are listed or looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Search {
-    /// All tools are listed
+    /// List all tools
     Off,
-    /// Tools are searched for if their list would cost more than 10,000 tokens
+    /// Search if the list would cost more than 10,000 tokens
     Auto,
-    /// Tools are searched for
+    /// Search
     On,
 }
 
@@ -84,10 +84,10 @@ pub(crate) enum Search {
 pub(crate) struct Connect {
     #[command(flatten)]
     pub(crate) view: View,
-    /// The client that starts this; what it reads from the project itself is left out
+    /// The client that runs this command; servers that it reads from the project itself are left out
     #[arg(long, value_name = "CLIENT", value_parser = super::servers::clients())]
     pub(crate) client: Option<ClientApp>,
-    /// Show servers of `.mcp.json` to a client that reads that file itself, too
+    /// Show the servers of `.mcp.json` even to a client that reads that file itself
     #[arg(long)]
     pub(crate) include_project_servers: bool,
 }
@@ -97,20 +97,20 @@ pub(crate) struct Connect {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) view: View,
-    /// Where to listen: an address with a port, or a port of this machine; port 0 takes a free one
+    /// The address and port to listen on, or only a port of this machine; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
-    /// Threads that carry out calls, 1 to 64; by default what `limits.threads` says, else half the processors, 8 at most.
-    /// Where a hub runs already, it serves with its own
+    /// Threads that carry out calls, 1 to 64 [default: `limits.threads`, else half the processors, 8 at most]. A hub that
+    /// is already running keeps its own number
     #[arg(long, value_name = "NUMBER", value_parser = threads())]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
-    /// The origin under which browsers reach the frames of MCP Apps, such as `https://apps.example.com`; needed where
-    /// the console is used from another machine. It must serve nothing else
+    /// The origin under which browsers reach the frames of MCP Apps, such as `https://apps.example.com`; needed if the
+    /// console is used from another machine. Nothing else may be served there
     #[arg(long, value_name = "URL", help_heading = "What the console shows")]
     pub(crate) apps_origin: Option<AppsOrigin>,
-    /// Where to listen for the frames of MCP Apps, an address of this machine; by default a free port
+    /// The local address to listen on for the frames of MCP Apps [default: a free port]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback_address, help_heading = "What the console shows")]
     pub(crate) apps_listen: Option<SocketAddr>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct Serve {
 /// Run the hub of all clients of this user.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Hub {
-    /// Threads that carry out calls, 1 to 64; by default what `limits.threads` says, else half the processors, 8 at most
+    /// Threads that carry out calls, 1 to 64 [default: `limits.threads`, else half the processors, 8 at most]
     #[arg(long, value_name = "NUMBER", value_parser = threads())]
     pub(crate) threads: Option<u16>,
 }
@@ -220,17 +220,17 @@ impl Serve {
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  switchboard serve                        http://127.0.0.1:7420/mcp, for your own clients on this machine
-  switchboard serve --listen 127.0.0.1:0   on a free port, which is printed
-  switchboard serve --project ~/work/app   the servers of another project
+  switchboard serve                        serve your own clients at http://127.0.0.1:7420/mcp
+  switchboard serve --listen 0             serve on a free port, and print it
+  switchboard serve --project ~/work/app   serve the servers of another project
   switchboard serve --listen 0.0.0.0:7420 --tls-cert hub.pem --tls-key hub.key
-                                           for other machines, whose clients need a token";
+                                           serve other machines, whose clients need a token";
 
 pub(super) const CONNECT_EXAMPLES: &str = "\
 Examples:
-  switchboard connect                      what an AI client runs; add it there as a stdio server
-  switchboard connect --servers git,time   two servers only
-  switchboard connect --tool-search on     a tool to find tools with, in place of a long list";
+  switchboard connect                      add this command to an AI client, as a stdio server
+  switchboard connect --servers git,time   show two servers only
+  switchboard connect --tool-search on     show a tool that searches, instead of all tools";
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ Examples:
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct SetupArgs {
-    /// Put everything back as it was before
+    /// Revert everything that `setup` changed
     #[arg(long, conflicts_with = "clients")]
     pub(crate) undo: bool,
     /// Move values that look like secrets to the secret store
@@ -23,7 +23,7 @@ pub(crate) struct SetupArgs {
     pub(crate) move_secrets: bool,
     #[command(flatten)]
     pub(crate) confirmation: super::Confirmation,
-    /// Only these clients; else all that are on this machine
+    /// Only these clients [default: all clients on this machine]
     #[arg(value_name = "CLIENT", value_parser = super::servers::clients())]
     pub(crate) clients: Vec<ClientApp>,
 }

@@ -10,18 +10,18 @@ pub(super) const LOGIN_EXAMPLES: &str = "\
 Examples:
   switchboard login github
   switchboard login github --no-browser   on another machine, over SSH
-  switchboard login github --device       with a code, typed in wherever you have a browser
-  switchboard login github --for user:ada   for a user of `serve`, who is with you now";
+  switchboard login github --device       with a code that you type into a browser anywhere
+  switchboard login github --for user:ada   for a user of `serve`, who sits beside you";
 
 pub(super) const ACCOUNTS_EXAMPLES: &str = "\
 Examples:
   switchboard accounts
-  switchboard logout github --for user:ada   end one of them";
+  switchboard logout github --for user:ada   sign one user out";
 
 pub(super) const DOCTOR_EXAMPLES: &str = "\
 Examples:
   switchboard doctor
-  switchboard doctor auth github   why nobody is signed in to it";
+  switchboard doctor auth github   check the sign-in step by step";
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
@@ -32,9 +32,9 @@ pub(crate) struct Doctor {
 /// What to look at, of everything.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Examined {
-    /// Follow the way to sign in to a server: what is asked, what comes back, what it means
+    /// Check the sign-in to a server step by step: each request, its answer, and what that means
     ///
-    /// Changes nothing, and shows no secret. Exits 3 if somebody has to sign in, 1 if nobody can.
+    /// Changes nothing and shows no secret. Exits 3 if a sign-in is needed, 1 if signing in is not possible.
     Auth {
         /// The server's name
         #[arg(add = server())]
@@ -44,14 +44,15 @@ pub(crate) enum Examined {
 
 #[derive(Debug, Args)]
 pub(crate) struct Login {
-    /// Open no browser: show a code to type in elsewhere, or print the address and take the one you end on
+    /// Do not open a browser: show a code to type in elsewhere, or print an address to open, and ask for the address that
+    /// the browser ends on
     #[arg(long)]
     pub(crate) no_browser: bool,
     /// Show a code to type into a page on any machine, if the server supports that
     #[arg(long, conflicts_with = "no_browser")]
     pub(crate) device: bool,
-    /// Sign in for a principal of `serve` instead of yourself, by its id as the audit log has it: `user:NAME`,
-    /// `TOKEN@ID` or `ISSUER SUBJECT`. Only that principal uses the account
+    /// Sign in for a principal of `serve` instead of yourself. Its id is in the audit log: `user:NAME`, `TOKEN@ID` or
+    /// `ISSUER SUBJECT`. Only that principal uses the account
     #[arg(long = "for", value_name = "PRINCIPAL", value_parser = guest_id)]
     pub(crate) principal: Option<String>,
     /// The server's name
@@ -61,7 +62,7 @@ pub(crate) struct Login {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
-    /// All servers, also those that are not configured any more
+    /// Sign out of all servers, including those that are no longer configured
     #[arg(long, conflicts_with = "server")]
     pub(crate) all: bool,
     /// End the sign-in of a principal of `serve` instead of yours
@@ -76,7 +77,7 @@ pub(crate) struct Logout {
 fn guest_id(text: &str) -> Result<String, String> {
     let is_guest = text.contains([':', '@', ' ']) && !text.chars().any(char::is_control);
     is_guest.then(|| text.to_owned()).ok_or_else(|| {
-        "a principal is `user:NAME`, `TOKEN@ID` or `ISSUER SUBJECT`, as the audit log has it"
+        "write the id of a principal as the audit log shows it: `user:NAME`, `TOKEN@ID` or `ISSUER SUBJECT`"
             .to_owned()
     })
 }

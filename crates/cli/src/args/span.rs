@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Parses a duration. A number without a unit is ambiguous, so it is refused.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
-    let wrong = || "a number with its unit is wanted: 90s, 15m, 12h, 30d, 2w".to_owned();
+    let wrong = || "write a number with its unit: 90s, 15m, 12h, 30d, 2w".to_owned();
     let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
     let seconds = match unit {
         's' => 1,
@@ -18,7 +18,7 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
     };
     let number: u64 = text[..at].parse().map_err(|_| wrong())?;
     match number.checked_mul(seconds) {
-        Some(0) | None => Err("it must be more than nothing and less than for ever".to_owned()),
+        Some(0) | None => Err("the time must be positive and finite".to_owned()),
         Some(seconds) => Ok(Duration::from_secs(seconds)),
     }
 }

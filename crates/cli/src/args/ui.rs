@@ -13,7 +13,7 @@ Examples:
 /// `switchboard ui`.
 #[derive(Debug, Args)]
 pub(crate) struct Ui {
-    /// Have the terminal notify you when a question comes: a bell, and a notification where it can
+    /// When a question arrives, ring the bell, and show a notification if the terminal supports it
     #[arg(long)]
     pub(crate) notify: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Top {
 /// `switchboard console`.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
-    /// Print the link only
+    /// Only print the link
     #[arg(long)]
     pub(crate) no_browser: bool,
 }

@@ -122,7 +122,7 @@ impl Field {
         if typed.is_empty() {
             return match &self.default {
                 Some(default) => Ok(FieldValue::Value(default.to_string())),
-                None if self.is_required => Err("Something is needed here.".to_owned()),
+                None if self.is_required => Err("This field is required.".to_owned()),
                 None => Ok(FieldValue::Nothing),
             };
         }
@@ -157,7 +157,7 @@ impl Field {
             FieldKind::Json => {
                 let json = Raw::parse(typed.to_owned());
                 json.map(|raw| raw.to_string())
-                    .map_err(|error| format!("That is no JSON: {error}."))
+                    .map_err(|error| format!("That is not JSON: {error}."))
             }
             FieldKind::Any => {
                 let json = Raw::parse(typed.to_owned());
@@ -221,7 +221,7 @@ impl Field {
         validator.validate(&value).map_err(|invalid| {
             let first = invalid.problems.into_iter().next();
             let first = first.map(|mistake| mistake.message).unwrap_or_default();
-            format!("That does not fit: {first}.")
+            format!("That is not valid: {first}.")
         })
     }
 }
@@ -311,12 +311,12 @@ mod tests {
         let several = r#"{"type":"array","items":{"enum":["a","b"]},"maxItems":1}"#;
         for (schema, typed, expected) in [
             (r#"{"type":"string"}"#, "a \"b\"", value(r#""a \"b\"""#)),
-            (r#"{"type":"string"}"#, "", wrong("Something is needed here.")),
+            (r#"{"type":"string"}"#, "", wrong("This field is required.")),
             (r#"{"type":"string","default":"d"}"#, "", value("\"d\"")),
             (
                 r#"{"type":"string","minLength":3}"#,
                 "ab",
-                wrong("That does not fit: expected at least 3 characters."),
+                wrong("That is not valid: expected at least 3 characters."),
             ),
             (
                 r#"{"type":"string","format":"email"}"#,
@@ -334,7 +334,7 @@ mod tests {
             (
                 r#"{"type":"integer"}"#,
                 "1.5",
-                wrong("That does not fit: expected integer, got number."),
+                wrong("That is not valid: expected integer, got number."),
             ),
             (r#"{"type":"number"}"#, "inf", wrong(number)),
             (r#"{"type":"number"}"#, "one", wrong(number)),
@@ -349,7 +349,7 @@ mod tests {
             ("{}", "true", value("true")),
             ("{}", "so so", value("\"so so\"")),
             (several, "2", value("[\"b\"]")),
-            (several, "1, b", wrong("That does not fit: expected at most 1 items.")),
+            (several, "1, b", wrong("That is not valid: expected at most 1 items.")),
             (several, "1,c", wrong(choice)),
         ] {
             assert_eq!(field(schema, true).parse(typed), expected, "{schema} {typed}");

@@ -132,9 +132,9 @@ async fn elicitation(
         Some(url) => visit::ask(server, &message, &url, keyboard, printer).await,
         None if !prompt::is_possible(printer) => {
             let question = as_sentence(&message);
-            let message = format!("`{server}` asks: {question} It was answered with cancel");
+            let message = format!("`{server}` asks: {question} The question was cancelled");
             let notice = Notice::warning(message);
-            printer.notices(&[notice.with_hint("type the command on a terminal to answer")]);
+            printer.notices(&[notice.with_hint("run the command on a terminal to answer")]);
             // The call goes on, perhaps for long.
             printer.print_held();
             PersonReply::Cancel

@@ -23,8 +23,10 @@ pub(super) async fn ask(
     printer: &Printer,
 ) -> PersonReply {
     let Some(url) = page(url) else {
-        let message = format!("`{server}` wants a page visited whose link cannot be trusted");
-        printer.notices(&[Notice::warning(message).with_hint("only http and https are opened")]);
+        let message =
+            format!("`{server}` asks you to visit a page, but its link cannot be trusted");
+        printer
+            .notices(&[Notice::warning(message).with_hint("only http and https links are opened")]);
         return PersonReply::Cancel;
     };
     let (host, link) = (url.host_str().unwrap_or_default(), url.as_str());
@@ -32,7 +34,7 @@ pub(super) async fn ask(
     if !prompt::is_possible(printer) {
         let message = as_sentence(&message);
         let said =
-            format!("`{server}` asks you to visit {host}: {message} It was answered with cancel");
+            format!("`{server}` asks you to visit {host}: {message} The question was cancelled");
         printer.notices(&[Notice::warning(said).with_hint(format!("the page is {link}"))]);
         // The call goes on, perhaps for long.
         printer.print_held();

@@ -8,7 +8,7 @@ use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
 use switchboard_core::engine::{ServerSnapshot, ServerStatus, WorkspaceSnapshot};
 use switchboard_core::permission::DecisionReason;
 use switchboard_hub::sign_in_target;
-use switchboard_wire::{Error as WireError, Remedy};
+use switchboard_wire::Remedy;
 
 use super::{CommandEngine, hints::take_away};
 use crate::hint::{self, Reach, Subject};
@@ -163,12 +163,11 @@ fn explain_call(message: &str, error: &CallError, hub: &CommandEngine) -> Failur
             Some(failure) => failure.with_context(message),
             None => Failure::new(message, error),
         },
-        CallError::Server { error: cause, .. } if matches!(**cause, WireError::Timeout { .. }) => {
-            let failure = Failure::new(message, cause.as_ref()).with_hint(hint::call_timeout());
-            with_outcome(failure, error)
-        }
         CallError::Server { server, error: cause, .. } => {
-            let failure = Failure::server(message, cause, &Subject::Configured(server, Reach::Url));
+            let failure = match hint::of_slow_call(cause) {
+                Some(advice) => Failure::new(message, cause.as_ref()).with_hint(advice),
+                None => Failure::server(message, cause, &Subject::Configured(server, Reach::Url)),
+            };
             with_outcome(failure, error)
         }
         _ => with_hint(Failure::new(message, error), hint::of_call(error)),
@@ -187,14 +186,13 @@ fn with_outcome(failure: Failure, error: &CallError) -> Failure {
     if error.remedy() != Remedy::Unknown {
         return failure;
     }
-    let failure = failure.with_causes(["whether the call was carried out is not known".to_owned()]);
-    // A hub gives this hint about its timeouts too; every other hint would say to try again.
-    let timeout = hint::call_timeout();
-    if failure.hint() == Some(timeout.as_str()) {
-        failure.with_hint(format!("{}; {timeout}", hint::check_first()))
-    } else {
-        failure.with_hint(hint::check_first())
-    }
+    let failure = failure.with_causes(["the server may have carried out the call".to_owned()]);
+    // A hub gives hints about time too; every other hint would say to try again.
+    let advice = match failure.hint().filter(|hint| hint::is_about_time(hint)) {
+        Some(about_time) => format!("{}; {about_time}", hint::check_first()),
+        None => hint::check_first().to_owned(),
+    };
+    failure.with_hint(advice)
 }
 
 fn not_connected(

@@ -9,7 +9,6 @@ use switchboard_core::CallError;
 use switchboard_core::connection::{ConnectionError, ConnectionNotReady};
 use switchboard_core::remote::ErrorAdvice;
 use switchboard_hub::{ErrorExplanation, HubAdvice, HubError};
-use switchboard_wire::Error as WireError;
 
 use crate::hint::{self, Reach, Subject};
 use crate::report::Failure;
@@ -39,12 +38,10 @@ impl ErrorAdvice for Hints {
 
     fn on_call(&self, error: &CallError) -> Option<String> {
         match error {
-            CallError::Server { error, .. } if matches!(**error, WireError::Timeout { .. }) => {
-                Some(hint::call_timeout())
-            }
-            CallError::Server { server, error, .. } => {
-                hint::for_error(error, &Subject::Configured(server, Reach::Url))
-            }
+            CallError::Server { server, error, .. } => match hint::of_slow_call(error) {
+                Some(advice) => Some(advice.to_owned()),
+                None => hint::for_error(error, &Subject::Configured(server, Reach::Url)),
+            },
             CallError::NotConnected { server, error } => match &**error {
                 ConnectionNotReady::Failed(failed) => {
                     self.on_connection(server, None, &failed.error)

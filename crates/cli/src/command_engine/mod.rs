@@ -177,7 +177,7 @@ impl CommandEngine {
         if self.snapshot().server(server).is_none_or(|view| view.stats.is_none()) {
             return Ok(());
         }
-        let failed = |error| hub_failure(format!("cannot connect to `{server}` anew"), error);
+        let failed = |error| hub_failure(format!("cannot reconnect to `{server}`"), error);
         attached.reconnect(server).await.map_err(failed)
     }
 

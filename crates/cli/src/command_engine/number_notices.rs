@@ -15,7 +15,7 @@ pub(crate) fn not_numbers(desired: &Desired, caller: &Caller) -> Vec<Notice> {
     let ours = invalid_number_variables(desired, &caller.surroundings.env).into_iter();
     let ours = ours.map(|name| {
         let at = desired.settings.env.get(name).map(|value| value.at.clone());
-        Notice::warning(format!("`{name}` is not a number, and is not used")).with_location(at)
+        Notice::warning(format!("`{name}` is not a number and has no effect")).with_location(at)
     });
     let environment = caller.variables.iter().cloned().collect();
     ours.chain(variable_problems(desired, &environment).iter().map(Notice::from)).collect()

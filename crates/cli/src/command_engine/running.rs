@@ -37,7 +37,7 @@ pub(super) async fn attach(
         Ok(attached) => (Some(attached), notices),
         Err(error) => {
             notices
-                .push(standalone_notice(&hub_failure("the hub does not open this project", error)));
+                .push(standalone_notice(&hub_failure("the hub cannot open this project", error)));
             (None, notices)
         }
     }
@@ -81,9 +81,8 @@ pub(crate) fn hub_failure(message: impl Into<String>, error: AdminClientError) -
                 None => failure,
             }
         }
-        error => {
-            Failure::new(message, error).with_hint("try again, or go without it: `--standalone`")
-        }
+        error => Failure::new(message, error)
+            .with_hint("try again, or run without the hub: `--standalone`"),
     }
 }
 
@@ -107,14 +106,14 @@ async fn find(caller: &Caller) -> Result<Option<AdminClient>, Failure> {
         HubLookup::Hub(hub) => Ok(Some(hub)),
         HubLookup::Nobody => Ok(None),
         HubLookup::Stranger { why } => {
-            let message = "the running hub is of another version";
+            let message = "the running hub has another version";
             Err(Failure::plain(FailureKind::Failed, message).with_causes([why]))
         }
     }
 }
 
 fn not_asked(error: AdminClientError) -> Failure {
-    hub_failure("the running hub cannot be asked", error)
+    hub_failure("cannot reach the running hub", error)
 }
 
 /// The warning that a command starts the servers once more, with the reason.

@@ -13,7 +13,7 @@ use crate::surroundings::{self, Caller};
 
 pub(super) fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let store = caller.sign_ins();
-    let failed = |error: SignInStoreError| Failure::new("cannot look at the sign-ins", error);
+    let failed = |error: SignInStoreError| Failure::new("cannot read the sign-ins", error);
     let mut records = Vec::new();
     for key in store.keys().map_err(failed)? {
         records.extend(store.load(&key).map_err(failed)?);
@@ -29,7 +29,7 @@ pub(super) fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
         return printer.json(&json!({ "accounts": accounts }));
     }
     if accounts.is_empty() {
-        printer.done("nobody is signed in; `switchboard login <server>` does it");
+        printer.done("nobody is signed in; sign in with `switchboard login <server>`");
         return Ok(());
     }
     let rows = accounts.iter().map(|(record, account)| account_row(record, account));

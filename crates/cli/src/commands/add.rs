@@ -70,9 +70,10 @@ fn refuse_late_scope(add: &Add) -> Result<(), Failure> {
     let command = words.iter().map(|word| show::word(word)).collect::<Vec<_>>().join(" ");
     let name = show::word(&add.name);
     let hint = format!(
-        "did you mean `switchboard add -s {scope} {name} {command}`? With `--` before the command, all of it is the server's"
+        "did you mean `switchboard add -s {scope} {name} {command}`? To pass `-s` to the server, write `--` before the command"
     );
-    let message = format!("`-s {scope}` stands after the command, so the server would get it");
+    let message =
+        format!("`-s {scope}` comes after the command, so it would be passed to the server");
     Err(Failure::usage(message, hint))
 }
 
@@ -84,7 +85,7 @@ fn refuse_bare_address(add: &Add, caller: &Caller) -> Result<(), Failure> {
     if caller.surroundings.cwd.join(word).exists() {
         return Ok(());
     }
-    let hint = format!("did you mean `{url}`? With `--` before it, it is a command");
+    let hint = format!("did you mean `{url}`? If it is a command, write `--` before it");
     Err(Failure::usage(format!("`{}` is an address without a scheme", show::word(word)), hint))
 }
 
@@ -115,11 +116,11 @@ fn url_of_address(word: &str) -> Option<String> {
 fn refuse_misfits(add: &Add, kind: Kind) -> Result<(), Failure> {
     let is_remote = kind != Kind::Stdio;
     if is_remote && !add.env.is_empty() {
-        let hint = "a URL gets headers: `-H 'Key: Value'`";
+        let hint = "for a URL, use `-H 'Key: Value'`";
         return Err(Failure::usage("`--env` is for commands", hint));
     }
     if !is_remote && !add.header.is_empty() {
-        let hint = "a command gets variables: `-e KEY=VALUE`";
+        let hint = "for a command, use `-e KEY=VALUE`";
         return Err(Failure::usage("`--header` is for URLs", hint));
     }
     let signing_in = [
@@ -165,7 +166,7 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
         // The text may be a value without its name, so it is not shown.
         return Err(Failure::usage(
             "a value of `--env` is not the name of a variable",
-            "write `-e KEY=VALUE`, or `-e KEY` to pass yours on",
+            "write `-e KEY=VALUE`, or `-e KEY` to pass your own variable on",
         ));
     }
     Ok((text.to_owned(), format!("${{{text}}}")))
@@ -180,8 +181,8 @@ fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
         return Err(Failure::usage(format!("`{url}` is not a URL"), hint));
     }
     if let Some(word) = rest.first() {
-        let message = format!("`{word}` cannot stand after a URL");
-        return Err(Failure::usage(message, "`switchboard add --help` shows the flags there are"));
+        let message = format!("`{word}` is not allowed after a URL");
+        return Err(Failure::usage(message, "`switchboard add --help` shows all flags"));
     }
     Ok(Remote {
         url: url.to_owned(),

@@ -24,8 +24,8 @@ pub(super) async fn run(given: &Answer, caller: &Caller, printer: &Printer) -> R
     let waiting = hub.questions().await.map_err(failed)?;
     let asking = waiting.iter().find(|asking| asking.id == given.id);
     let asking = asking.ok_or_else(|| {
-        Failure::plain(FailureKind::Failed, format!("no question `{}` waits", given.id))
-            .with_hint("`switchboard questions` shows those that do")
+        Failure::plain(FailureKind::Failed, format!("no question `{}` is waiting", given.id))
+            .with_hint("`switchboard questions` shows all that are waiting")
     })?;
     let reply = decide(given, asking, printer).await?;
     hub.answer(&given.id, &remote::RemoteAnswer::from_answer(&reply)).await.map_err(failed)?;
@@ -58,7 +58,7 @@ async fn decide(
     let unknown = || {
         let message =
             format!("`{}` asks a kind of question that this version does not know", given.id);
-        Failure::plain(FailureKind::Failed, message).with_hint("put it away with `--cancel`")
+        Failure::plain(FailureKind::Failed, message).with_hint("close it with `--cancel`")
     };
     if given.cancel {
         return Ok(QuestionAnswer::Cancel);
@@ -103,10 +103,10 @@ fn unfitting(about: &QuestionKind) -> Failure {
             "fill it in with `key=value`, or answer with `--decline` or `--cancel`"
         }
         QuestionKind::Sampling { .. } => {
-            "only a client with a model can answer it; put it away with `--cancel`"
+            "only a client with a model can answer it; close it with `--cancel`"
         }
         QuestionKind::Roots | QuestionKind::Extension { .. } => {
-            "only the client that made the call can answer it; put it away with `--cancel`"
+            "only the client that made the call can answer it; close it with `--cancel`"
         }
     };
     Failure::usage("that does not answer this question", hint)

@@ -165,7 +165,7 @@ fn nobody_asked(cases: &[PendingCase], name: Option<&str>) -> Failure {
         |why: String| Failure::plain(FailureKind::Failed, format!("nothing was approved: {why}"));
     if let Some(name) = name {
         let why = format!("{} things are called `{name}`", cases.len());
-        return refused(why).with_hint("run it on a terminal, where each is asked about");
+        return refused(why).with_hint("run it on a terminal to be asked about each");
     }
     let is_server = |case: &&PendingCase| case.item.kind == ApprovalItemKind::Server;
     let example = cases.iter().find(is_server).or(cases.first());
@@ -187,7 +187,7 @@ fn nothing_called(name: &str, desired: &Desired, printer: &Printer) -> Result<()
         return Err(Failure::plain(FailureKind::Failed, message)
             .with_causes([reason.why.clone()])
             .with_location(reason.by.clone())
-            .with_hint("take it out of that list first"));
+            .with_hint("remove it from that list first"));
     }
     if printer.is_json() {
         return printer

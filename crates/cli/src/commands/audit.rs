@@ -47,7 +47,7 @@ pub(super) async fn run(
     }
     if history.entries.is_empty() {
         let path = printer.places.path(&path);
-        printer.done(format_args!("no calls; they would be written to {path}"));
+        printer.done(format_args!("no calls yet; they are recorded in {path}"));
     }
     if history.unreadable > 0 {
         let lines = show::count(history.unreadable, "line");

@@ -52,8 +52,8 @@ pub(crate) async fn run(
     options.env.clone_from(&caller.surroundings.env);
     let view = connect.to_options();
     printer.notices(&view_notices(&view_config(&caller, &view), &caller));
-    options.view =
-        Raw::from_value(&view).map_err(|error| Failure::new("cannot say what is wanted", error))?;
+    options.view = Raw::from_value(&view)
+        .map_err(|error| Failure::new("cannot write the options as JSON", error))?;
     wait::at_work(attach::attach_stdio(options))
         .await
         .map_err(|error| Failure::new("cannot attach to the hub", error))
@@ -63,8 +63,8 @@ pub(crate) async fn run(
 fn explain_on_terminal(printer: &Printer) {
     if prompt::is_possible(printer) {
         printer.done(
-            "This speaks MCP on standard input and output, for a client that starts it. `switchboard setup` adds it to \
-             your clients, `switchboard ui` is for people. Press Ctrl-D to end it.",
+            "This command speaks MCP on standard input and output; an AI client starts it. `switchboard setup` adds it \
+             to your clients, and `switchboard ui` is for people. Press Ctrl-D to end it.",
         );
     }
 }
@@ -72,8 +72,9 @@ fn explain_on_terminal(printer: &Printer) {
 /// Options to find the hub, and to start one if none runs.
 pub(super) fn attach_options(global: &Global, caller: &Caller) -> Result<AttachOptions, Failure> {
     let place = hub_paths(caller)?;
-    let program = surroundings::program()
-        .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;
+    let program = surroundings::program().ok_or_else(|| {
+        Failure::plain(FailureKind::Failed, "cannot find the path of this program")
+    })?;
     let mut args = vec![OsString::from("hub")];
     if let Some(folder) = &global.config_dir {
         args.extend(["--config-dir".into(), folder.as_os_str().to_owned()]);
@@ -154,5 +155,5 @@ fn not_beneath_us() -> Result<(), Failure> {
     let message =
         "this would serve Switchboard to itself: it was started by one of its own servers";
     Err(Failure::plain(FailureKind::Failed, message)
-        .with_hint("take the entry that runs `switchboard connect` out of the configuration"))
+        .with_hint("remove the entry that runs `switchboard connect` from the configuration"))
 }

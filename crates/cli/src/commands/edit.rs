@@ -62,7 +62,7 @@ fn entry_at(name: &str, scope: Scope, path: &Path) -> Result<Value, Failure> {
 fn text(name: &str, scope: Scope, path: &Path, entry: &Value) -> String {
     format!(
         "// The server `{name}` of the {scope} scope, in {}\n\
-         // Save and close to put it there. Leave it as it is, or empty, to change nothing.\n\
+         // Save and close the editor to apply your changes. To change nothing, close it, or empty the file.\n\
          //\n\
          // command, args, env, cwd        a process\n\
          // type, url, headers             \"http\", \"sse\" or \"ws\"\n\

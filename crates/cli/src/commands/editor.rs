@@ -32,13 +32,13 @@ impl Draft {
             .prefix("switchboard-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir();
-        let folder = folder.map_err(|error| Failure::new("cannot make a file to edit", error))?;
+        let folder = folder.map_err(|error| Failure::new("cannot create a file to edit", error))?;
         let draft = Self { editor: editor.to_owned(), folder };
         let mut private = OpenOptions::new();
         private.write(true).create_new(true).mode(0o600);
         let written =
             private.open(draft.path()).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| Failure::new("cannot make a file to edit", error))?;
+        written.map_err(|error| Failure::new("cannot create a file to edit", error))?;
         Ok(draft)
     }
 
@@ -57,7 +57,7 @@ impl Draft {
             return Err(Failure::plain(FailureKind::Failed, message).with_hint(hint));
         }
         std::fs::read_to_string(self.path())
-            .map_err(|error| Failure::new("cannot read what the editor left", error))
+            .map_err(|error| Failure::new("cannot read the edited file", error))
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn find_installation(
         .ok_or_else(|| {
             Failure::plain(FailureKind::Usage, format!("{client} cannot be written to"))
         })?
-        .map_err(|error| Failure::config(format!("cannot look into the file of {client}"), &error))
+        .map_err(|error| Failure::config(format!("cannot read the file of {client}"), &error))
 }
 
 /// Asks, unless a flag has decided.
@@ -104,7 +104,7 @@ pub(super) fn name_taken_failure(
     let file = printer.places.path(file);
     let message = format!("{client} has another server under the name `{name}`: {what}");
     Failure::plain(FailureKind::Failed, message)
-        .with_hint(format!("choose another name with `--name`, or take it out of {file} yourself"))
+        .with_hint(format!("choose another name with `--name`, or remove that entry from {file}"))
 }
 
 /// The output of `--json`.
@@ -127,12 +127,14 @@ fn show(found: &ClientInstallation, entry: &Value, printer: &Printer) -> Result<
     let file = printer.places.path(&found.file);
     let verb = match found.standing {
         InstalledEntry::Nothing => "gets",
-        InstalledEntry::Ours(_) | InstalledEntry::Other(_) => "has an older entry, which becomes",
+        InstalledEntry::Ours(_) | InstalledEntry::Other(_) => {
+            "has an older entry, which changes to"
+        }
     };
     printer.line(format_args!("{BOLD}{file}{BOLD:#} {verb}:\n"));
     let shown = found
         .entry_text(entry)
-        .map_err(|error| Failure::new("cannot write the entry down", error))?;
+        .map_err(|error| Failure::new("cannot write the entry as text", error))?;
     for line in shown.trim().lines() {
         printer.line(format_args!("  {}", switchboard_wire::sanitize::sanitize_line(line)));
     }
@@ -170,15 +172,16 @@ pub(super) fn launch(
         let why = error.render().to_string();
         let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         let hint = "see `switchboard connect --help`";
-        return Err(Failure::usage(format!("`connect` does not take that: {why}"), hint));
+        return Err(Failure::usage(format!("`connect` does not accept these flags: {why}"), hint));
     }
     Ok(LaunchCommand { program: program(caller)?, args })
 }
 
 /// The path of this program: from `PATH` if it is there, because a link outlives the version it points to.
 pub(super) fn program(caller: &Caller) -> Result<PathBuf, Failure> {
-    let program = surroundings::program()
-        .ok_or_else(|| Failure::plain(FailureKind::Failed, "cannot tell where this program is"))?;
+    let program = surroundings::program().ok_or_else(|| {
+        Failure::plain(FailureKind::Failed, "cannot find the path of this program")
+    })?;
     let path = caller.variable("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let found = program.file_name().and_then(|name| {

@@ -88,7 +88,7 @@ fn check_own_sign_in(server: &DesiredServer) -> Result<(), Failure> {
             command_line("login", [name]),
         ),
         (_, EntryCredential::InEntry(what)) => {
-            (format!("it is reached with {what}, which is yours"), command_line("edit", [name]))
+            (format!("its requests use {what}, which is yours"), command_line("edit", [name]))
         }
         _ => return Ok(()),
     };
@@ -195,7 +195,7 @@ fn failure(name: &str, error: &Error) -> Failure {
             failure.with_hint(format!("run `{}` without `--device`", command_line("login", [name])))
         }
         Error::Listen { .. } => {
-            failure.with_hint("end what uses the port, or change `callbackPort`")
+            failure.with_hint("stop the program that uses the port, or change `callbackPort`")
         }
         Error::Store(error) => match of_store(error, name) {
             Some(hint) => failure.with_hint(hint),
@@ -215,7 +215,7 @@ fn of_store(error: &SignInStoreError, name: &str) -> Option<String> {
             Some("try again".to_owned())
         }
         _ => Some(format!(
-            "put that right on this machine, then run `{}` again",
+            "correct that on this machine, then run `{}` again",
             command_line("login", [name])
         )),
     }
@@ -227,13 +227,13 @@ pub(super) fn set_damaged_key_aside(
     store: &FileSignInStore,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let aside = store.set_damaged_key_aside().map_err(|error| {
-        Failure::new("cannot set the damaged key to your sign-ins aside", error)
-    })?;
+    let aside = store
+        .set_damaged_key_aside()
+        .map_err(|error| Failure::new("cannot move the damaged key to your sign-ins", error))?;
     if let Some(aside) = aside {
         let place = printer.places.path(&aside);
         let notice = Notice::warning(format!(
-            "the key to your sign-ins was damaged, and a new one is made; the damaged one is now `{place}`"
+            "the key to your sign-ins was damaged; a new key was created, and the damaged one is kept as `{place}`"
         ));
         let hint = "sign in again to every server that you were signed in to: `switchboard list` shows which";
         printer.notices(&[notice.with_hint(hint)]);
@@ -264,7 +264,7 @@ impl OpenSignInPage for RemoteBrowser<'_> {
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn StdError + Send + Sync>>> {
         self.printer.raw(format_args!(
-            "Open this page in any browser:\n  {url}\nYou end on a page that cannot be shown. Paste its address here:\n"
+            "Open this page in any browser:\n  {url}\nAfter you sign in, the browser cannot show the last page. Paste the address of that page here:\n"
         ));
         Box::pin(async {
             Ok(match self.keyboard.line().await {
@@ -286,7 +286,7 @@ impl ShowUserCode for RemoteBrowser<'_> {
         ));
         if let Some(page) = with_code {
             self.printer
-                .raw(format_args!("Or open this one, which has the code in it:\n  {page}\n"));
+                .raw(format_args!("Or open this page, which contains the code:\n  {page}\n"));
         }
     }
 }

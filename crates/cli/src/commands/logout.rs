@@ -31,7 +31,7 @@ pub(super) async fn run(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let store = caller.sign_ins();
-    let failed = |error: SignInStoreError| Failure::new("cannot look at what is kept", error);
+    let failed = |error: SignInStoreError| Failure::new("cannot read the sign-ins", error);
     let mut ended = Vec::new();
     let mut unopened = 0;
     for key in store.keys().map_err(failed)? {
@@ -59,7 +59,7 @@ pub(super) async fn run(
             continue;
         };
         let outcome = sign_out(&sign_in).await;
-        let failed = |error: Error| Failure::new("cannot forget a sign-in", &error);
+        let failed = |error: Error| Failure::new("cannot delete a sign-in", &error);
         if let Some(revoked) = outcome.map_err(failed)? {
             ended.push(EndedSignIn::new(&record, revoked));
         }

@@ -44,7 +44,7 @@ pub(super) async fn run(
     print(&lines, printer);
     if lines.is_empty() {
         printer.done(format_args!(
-            "`{}` has written nothing; its log would be {}",
+            "`{}` has written nothing yet; its log will be {}",
             sanitize::sanitize_line(name),
             printer.places.path(&path)
         ));

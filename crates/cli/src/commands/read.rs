@@ -64,7 +64,7 @@ fn other_owners(
     let (None, Some(read)) = (named, read) else { return None };
     let other = owners.iter().find(|owner| **owner != read)?;
     let all = owners.join("`, `");
-    let notice = Notice::note(format!("`{all}` have {uri}; this is the one of `{read}`"));
+    let notice = Notice::note(format!("`{all}` have {uri}; this is the resource of `{read}`"));
     Some(notice.with_hint(format!("`switchboard read {other} {uri}` reads the other")))
 }
 

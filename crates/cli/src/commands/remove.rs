@@ -29,7 +29,7 @@ pub(super) fn run(remove: &Remove, caller: &Caller, printer: &Printer) -> Result
     ));
     let desired = caller.workspace.desired();
     let left = desired.servers_named(name).next().map(|server| {
-        let message = format!("the server `{name}` of the {} scope is used now", server.scope);
+        let message = format!("now the server `{name}` of the {} scope is used", server.scope);
         Notice::note(message).with_location(Some(server.at.clone()))
     });
     printer.notices(&left);

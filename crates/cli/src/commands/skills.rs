@@ -73,7 +73,10 @@ fn problems(listed: &ServerSkills) -> Vec<Notice> {
     });
     let excluded = listed.excluded.iter().map(|excluded| {
         let uri = sanitize::sanitize_line(&excluded.uri);
-        Notice::warning(format!("the skill `{uri}` of `{server}` is left out: {}", excluded.reason))
+        Notice::warning(format!(
+            "the skill `{uri}` of `{server}` is not shown: {}",
+            excluded.reason
+        ))
     });
     missing.chain(excluded).collect()
 }

@@ -34,8 +34,9 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
     }
     match status {
         Some(status) => show(&status, console.as_deref(), printer),
-        None => printer
-            .done("No hub runs; the first client that starts `switchboard connect` starts one."),
+        None => printer.done(
+            "No hub is running; the first client that starts `switchboard connect` starts one.",
+        ),
     }
     printer.notices(&problems);
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) async fn run(caller: &Caller, printer: &Printer) -> Result<(), Failur
         return printer.json(&serde_json::json!({ "stopped": stopped.is_some(), "pid": pid }));
     }
     match stopped {
-        Some(welcome) => printer.done(format_args!("The hub (process {}) ends.", welcome.hub)),
+        Some(welcome) => printer.done(format_args!("The hub (process {}) is ending.", welcome.hub)),
         None => printer.done("No hub is running."),
     }
     Ok(())

@@ -45,12 +45,12 @@ fn create(create: &CreateToken, store: &TokenStore, printer: &Printer) -> Result
     printer.line(created.secret.reveal());
     let ClientToken { id, name, .. } = &created.token;
     let until = match expires {
-        Some(expires) => format!("good until {}", moment(expires)),
-        None => "good until it is revoked".to_owned(),
+        Some(expires) => format!("valid until {}", moment(expires)),
+        None => "valid until it is revoked".to_owned(),
     };
     printer.done(format_args!("\nThis is token {BOLD}{name}{BOLD:#} ({id}), {until}."));
     printer.done(
-        "It is shown this once. A client sends it with every request:\n\n  Authorization: Bearer <token>",
+        "It is shown only now. A client sends it with every request:\n\n  Authorization: Bearer <token>",
     );
     printer.done(format_args!("\n{}", acts_as(&created.token)));
     Ok(())
@@ -107,10 +107,7 @@ fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), Toke
     if printer.is_json() {
         return Ok(printer.json(&json!({ "revoked": token_json(&token, surroundings::now()) }))?);
     }
-    printer.done(format_args!(
-        "Token {BOLD}{}{BOLD:#} ({}) is revoked; it opens nothing from now on.",
-        token.name, token.id
-    ));
+    printer.done(format_args!("Token {BOLD}{}{BOLD:#} ({}) is revoked.", token.name, token.id));
     Ok(())
 }
 
@@ -140,22 +137,23 @@ pub(crate) fn failed(error: &TokenStoreError, file: &Path) -> Failure {
     let path = file.display();
     match error {
         TokenStoreError::File(error @ switchboard_config::Error::State { .. }) => {
-            Failure::new("the tokens cannot be read, and nobody is let in with one", error)
-                .with_hint(format!("put `{path}` right, or move it away and make tokens anew"))
+            Failure::new("the tokens cannot be read, so no client can connect with one", error)
+                .with_hint(format!("repair `{path}`, or move it away and create new tokens"))
         }
         TokenStoreError::File(error) => Failure::new("cannot read the tokens", error),
         error @ (TokenStoreError::Name { .. }
         | TokenStoreError::Person { .. }
         | TokenStoreError::Groups) => Failure::plain(FailureKind::Usage, error.to_string()),
         error @ TokenStoreError::Exists { .. } => {
-            Failure::plain(FailureKind::Failed, error.to_string())
-                .with_hint("take another name, or revoke that one with `switchboard token revoke`")
+            Failure::plain(FailureKind::Failed, error.to_string()).with_hint(
+                "choose another name, or revoke that token with `switchboard token revoke`",
+            )
         }
         TokenStoreError::NoSuch { which } => {
             let message = format!("there is no token `{}`", sanitize::sanitize_line(which));
             Failure::plain(FailureKind::Failed, message).with_hint("see `switchboard token list`")
         }
-        error => Failure::new("cannot do that with tokens", error),
+        error => Failure::new("cannot change the tokens", error),
     }
 }
 

@@ -28,7 +28,9 @@ pub(crate) async fn run(
         if printer.is_json() {
             return printer.json(&json!({ "running": false }));
         }
-        printer.done("No hub runs; the first client that starts `switchboard connect` starts one.");
+        printer.done(
+            "No hub is running; the first client that starts `switchboard connect` starts one.",
+        );
         return Ok(());
     };
     let report =

@@ -180,7 +180,7 @@ fn others(scope: Scope, name: &str, caller: &Caller) -> Vec<Notice> {
         .map(|(other, at)| {
             let first = scope.max(other);
             let message = format!(
-                "there is a server `{name}` in the {other} scope too; the one in the {first} scope counts"
+                "the {other} scope has a server `{name}`, too; the one in the {first} scope is used"
             );
             Notice::note(message).with_location(Some(at.clone()))
         })

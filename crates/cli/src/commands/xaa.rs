@@ -122,7 +122,7 @@ fn failed(what: &str, error: &Error) -> Failure {
     let failure = Failure::new(what, error);
     match error.root_cause() {
         Error::Listen { .. } => {
-            failure.with_hint("end what uses the port, or change `callbackPort`")
+            failure.with_hint("stop the program that uses the port, or change `callbackPort`")
         }
         Error::ClientSecret(_) => {
             failure.with_hint("see `clientSecretHelper` in `switchboard xaa show`")
@@ -139,7 +139,7 @@ fn failed(what: &str, error: &Error) -> Failure {
 async fn show(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let (provider, desired) = (require_provider(caller)?, caller.workspace.desired());
     let identity = provider.identity().await;
-    let identity = identity.map_err(|error| failed("cannot look at what is kept", &error))?;
+    let identity = identity.map_err(|error| failed("cannot read the sign-ins", &error))?;
     let servers = opened_servers(&desired);
     let Some(settings) = &desired.settings.xaa_idp else { return Ok(()) };
     if printer.is_json() {
@@ -199,7 +199,7 @@ fn opened_servers(desired: &Desired) -> Vec<String> {
 async fn clear(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let provider = require_provider(caller)?;
     let ended = provider.logout().await;
-    let ended = ended.map_err(|error| failed("cannot forget the sign-in", &error))?;
+    let ended = ended.map_err(|error| failed("cannot delete the sign-in", &error))?;
     let removed = caller.workspace.remove_identity_provider();
     let removed = removed.map_err(|error| Failure::config("cannot write your settings", &error))?;
     let problem = ended.as_ref().and_then(|revoked| revoked.as_ref().err()).map(Error::error_chain);

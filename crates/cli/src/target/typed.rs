@@ -38,7 +38,7 @@ pub(crate) fn resolve(probe: &Probe) -> Result<NamedTarget, Failure> {
         [only] if looks_like_url(only) => remote(probe, only),
         [url, ..] if looks_like_url(url) => Err(Failure::usage(
             "a URL takes no arguments",
-            "`switchboard probe --help` shows the flags there are",
+            "`switchboard probe --help` shows all flags",
         )),
         _ if probe.transport.is_some() || !probe.header.is_empty() => Err(Failure::usage(
             "`--transport` and `--header` are for URLs",
@@ -108,7 +108,7 @@ fn remote(probe: &Probe, text: &str) -> Result<NamedTarget, Failure> {
         (Some(Transport::Sse), "http" | "https") => Transport::Sse,
         (_, scheme) => {
             return Err(Failure::usage(
-                format!("a server cannot be reached this way by a `{scheme}` URL"),
+                format!("a `{scheme}` URL does not work with this transport"),
                 "use http or https, or ws or wss with `-t ws`",
             ));
         }

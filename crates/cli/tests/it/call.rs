@@ -73,6 +73,7 @@ fn mistakes_are_explained() {
         &["refuse"],
         &["refuse", "--json"],
         &["hang", "--timeout", "0.2"],
+        &["hang", "--time-limit", "0.2"],
         &["careful"],
         &["register"],
         &["sign", "url=https://example.com/sign?a=b"],

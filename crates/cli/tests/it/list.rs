@@ -1,5 +1,6 @@
 //! Tests of `switchboard list`.
 
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -69,6 +70,34 @@ fn why_a_server_fails() {
     story.quietly(&["add", "down", "http://127.0.0.1:1/mcp"]);
     story.run(&["list"]).run(&["list", "--check"]).run(&["list", "--json"]);
     insta::assert_snapshot!("list_failing", story.transcript());
+}
+
+/// What a server printed in place of messages, the error in a stack trace, a wrong host name, a server without TLS.
+#[test]
+fn trouble_in_the_servers_own_words() {
+    let plain = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = plain.local_addr().unwrap().to_string();
+    // As web servers answer a handshake that they take for a request.
+    std::thread::spawn(move || {
+        for stream in plain.incoming() {
+            stream.unwrap().write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        }
+    });
+    let mut story = Story::new();
+    story.set("MCP_TIMEOUT", "3000");
+    story.write("talks.sh", "echo 'Listening on port 3000'; exec sleep 60\n");
+    let trace = "loader:1\n  throw err;\n\nError: Cannot find module './x'\n    at load (loader:1)\n\nNode.js v20\n";
+    story.write("trace.txt", trace);
+    story.write("trace.sh", "cat trace.txt >&2; exit 1\n");
+    story.quietly(&["add", "talks", "sh", "talks.sh"]);
+    story.quietly(&["add", "trace", "sh", "trace.sh"]);
+    story.quietly(&["add", "web", &format!("https://{address}/mcp")]);
+    story.replace(&address, "127.0.0.1:PORT");
+    story.run(&["list"]).run(&["call", "talks/x"]);
+    insta::assert_snapshot!("list_own_words", story.transcript());
+    story.quietly(&["add", "far", "http://no-such-host.invalid/mcp"]);
+    let shown = String::from_utf8(story.quietly(&["list"]).stdout).unwrap();
+    assert!(shown.contains("hint: check the host name: `switchboard edit far`"), "{shown}");
 }
 
 #[test]

@@ -170,7 +170,7 @@ fn a_person_works_at_a_terminal() {
     screen.shows("As your friends say it");
     screen.types("A");
     screen.press("C-s");
-    screen.shows("Name: That does not fit");
+    screen.shows("Name: That is not valid");
     screen.types("da");
     screen.press("Tab Tab Tab Tab Right Right C-s");
     let answered = client.hear(register).unwrap().to_string();

@@ -194,7 +194,7 @@ fn invalid(reason: &str, text: &str) -> RpcError {
 
 /// The error for a call that was running, and may have been carried out.
 fn lost(reason: &str, text: &str) -> RpcError {
-    let advice = "whether the call was carried out is not known: check before you make it again";
+    let advice = "the server may have carried out the call: check before you repeat it";
     refusal(reason, "unknown", &format!("{text}; {advice}"))
 }
 

@@ -112,9 +112,9 @@ pub(super) fn error_chain(error: &CallError) -> String {
     if error.remedy() == Remedy::Unknown {
         // `CallError::Lost` includes this part in its own text.
         if !matches!(error, CallError::Lost) {
-            text.push_str("; whether the call was carried out is not known");
+            text.push_str("; the server may have carried out the call");
         }
-        text.push_str(": check before you make it again");
+        text.push_str(": check before you repeat it");
     }
     if let Some(advice) = error.permission_advice() {
         text.push_str("; ");

@@ -22,7 +22,7 @@ use super::{
 use crate::socket::{GOODBYE_METHOD, HubEndReason, retry_error, unknown_outcome_error};
 
 /// The error text for a call that was running. The call may have been carried out, so only the caller may repeat it.
-const LOST_CALL_TEXT: &str = "the hub was lost before it answered; whether the call was carried out is not known: check before you make it again";
+const LOST_CALL_TEXT: &str = "the hub was lost before it answered; the server may have carried out the call: check before you repeat it";
 /// The error text for a request that only reads.
 const LOST_READ_TEXT: &str = "the hub was lost before it answered; try again";
 /// The error text for a call that came while no hub was connected.

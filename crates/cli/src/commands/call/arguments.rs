@@ -17,7 +17,7 @@ pub(in crate::commands) enum TypedArguments {
     Object(Raw),
 }
 
-const OTHER_FORMS_HINT: &str = "one JSON object, `@FILE` and `-` are taken too";
+const OTHER_FORMS_HINT: &str = "one JSON object, `@FILE` and `-` are accepted, too";
 const ARGUMENT_FORMS_HINT: &str =
     "write `key=value`, `key:=json`, one JSON object, `@FILE`, or `-`";
 

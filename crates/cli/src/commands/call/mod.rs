@@ -49,6 +49,9 @@ async fn place(
     if let Some(timeout) = call.timeout {
         request = request.with_timeout(timeout);
     }
+    if let Some(limit) = call.time_limit {
+        request = request.with_time_limit(limit);
+    }
     let called = follow(hub, request, &tool.name, printer).await;
     let outcome = called.map_err(|error| failed(&tool, &error, hub))?;
     tell(&outcome, printer)?;

@@ -19,8 +19,7 @@ pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Resul
     let sign_in =
         SignIn::new(subject, caller.sign_ins(), network).with_identity_provider(organisation);
     let hops =
-        wait::wait_with_text(printer, "following the way to sign in", examine_sign_in(&sign_in))
-            .await;
+        wait::wait_with_text(printer, "checking the sign-in", examine_sign_in(&sign_in)).await;
     if printer.is_json() {
         let hops: Vec<_> = hops.iter().map(as_json).collect();
         let url = redact_url(sign_in.target().url.as_str());
@@ -48,9 +47,9 @@ fn print(hop: &SignInCheck, printer: &Printer) {
     };
     printer
         .line(format_args!("{style}{symbol}{style:#} {BOLD}{}{BOLD:#}: {}", hop.step, hop.means));
-    printer.line(format_args!("    {DIM}asked: {}{DIM:#}", hop.asked));
+    printer.line(format_args!("    {DIM}check: {}{DIM:#}", hop.asked));
     for line in &hop.came {
-        printer.line(format_args!("    {DIM}came:  {line}{DIM:#}"));
+        printer.line(format_args!("    {DIM}found: {line}{DIM:#}"));
     }
 }
 
@@ -67,6 +66,6 @@ fn verdict(name: &str, hops: &[SignInCheck], printer: &Printer) -> Result<(), Fa
         return Err(failure.with_causes([hop.means.clone()]).with_hint(hint::sign_in(name)));
     }
     let name = show::word(name);
-    printer.done(format_args!("\n{GREEN}✔{GREEN:#} nothing is wrong with signing in to {name}"));
+    printer.done(format_args!("\n{GREEN}✔{GREEN:#} Signing in to {name} works."));
     Ok(())
 }

@@ -122,8 +122,8 @@ fn unlisted_notice(view: &ServerSnapshot) -> Option<Notice> {
     if !is_late || !view.is_usable() {
         return None;
     }
-    let message = format!("`{}` is connected and has not sent its lists", view.name);
-    let hint = format!("`{}` shows what it writes", command_line("logs", [&*view.name]));
+    let message = format!("`{}` is connected but has not sent its lists", view.name);
+    let hint = format!("`{}` shows its output", command_line("logs", [&*view.name]));
     Some(Notice::warning(message).with_hint(hint).with_server(&view.name))
 }
 

@@ -72,8 +72,8 @@ pub(super) async fn all(
 
 /// The failure for a server that the hub does not have: the hub keeps the last valid version of a broken file.
 fn unknown(server: &str) -> Failure {
-    let message = format!("the hub does not have `{server}`");
-    let hint = "`switchboard doctor` shows what is wrong; `--standalone` goes without the hub";
+    let message = format!("the hub does not know `{server}`");
+    let hint = "`switchboard doctor` shows what is wrong; `--standalone` runs without the hub";
     Failure::plain(FailureKind::Failed, message).with_hint(hint)
 }
 

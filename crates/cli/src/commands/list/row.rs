@@ -317,12 +317,12 @@ impl ServerRow {
         lines.extend(self.trouble_line());
         lines.extend(self.problems.iter().map(|problem| show::shorten(problem, 400)));
         for cause in &self.causes {
-            let all: Vec<_> = cause.lines().collect();
-            lines.extend(
-                all.iter()
-                    .skip(all.len().saturating_sub(MAX_STDERR_LINES))
-                    .map(|line| show::shorten(line, 200)),
-            );
+            // The first line says what happened; the last ones are what the server printed at its end.
+            let mut all = cause.lines();
+            lines.extend(all.next().map(|line| show::shorten(line, 200)));
+            let rest: Vec<_> = all.collect();
+            let last = rest.iter().skip(rest.len().saturating_sub(MAX_STDERR_LINES));
+            lines.extend(last.map(|line| show::shorten(line, 200)));
         }
         lines.extend(self.last_tried_at.map(|millis| format!("last tried {}", show::ago(millis))));
         lines

@@ -139,10 +139,14 @@ fn place(rule: &CitedRule, printer: &Printer) -> String {
 fn row(considered: &ConsideredRule, printer: &Printer) -> [String; 4] {
     let effect = match considered.effect {
         RuleEffect::Counts => "counts",
-        RuleEffect::CountsUnjudged => "counts: the argument is missing, no text, or there twice",
-        RuleEffect::OtherPrincipal => "does not count: for other principals",
-        RuleEffect::OtherArgument => "does not count: the argument does not match",
-        RuleEffect::Unjudged => "does not count: the argument is missing, no text, or there twice",
+        RuleEffect::CountsUnjudged => {
+            "applies: the argument is missing, is not text, or occurs twice"
+        }
+        RuleEffect::OtherPrincipal => "does not apply: it is for other principals",
+        RuleEffect::OtherArgument => "does not apply: the argument does not match",
+        RuleEffect::Unjudged => {
+            "does not apply: the argument is missing, is not text, or occurs twice"
+        }
     };
     [
         format!("  {}", considered.list.name()),

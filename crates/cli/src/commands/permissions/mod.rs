@@ -86,7 +86,7 @@ async fn forget(
     }
     for answer in &forgotten {
         printer.done(format_args!(
-            "forgot {BOLD}{}{BOLD:#} ({}); it is asked again from the next call on",
+            "forgot {BOLD}{}{BOLD:#} ({}); the next call asks again",
             sanitize::sanitize_line(&format!("{}/{}", answer.server, answer.tool)),
             answer.answer
         ));
@@ -103,11 +103,11 @@ fn nothing_to_forget(which: &Forget, printer: &Printer) -> Result<(), Failure> {
         printer.done("No answers are remembered.");
         return Ok(());
     };
-    let message = format!("no remembered answer is called `{}`", sanitize::sanitize_line(name));
+    let message = format!("there is no remembered answer `{}`", sanitize::sanitize_line(name));
     Err(Failure::plain(FailureKind::Failed, message)
         .with_hint("see `switchboard permissions list`"))
 }
 
 fn not_forgotten(error: AnswerStoreError) -> Failure {
-    Failure::new("cannot take the answer back", error)
+    Failure::new("cannot delete the answer", error)
 }

@@ -82,7 +82,7 @@ fn notice(problem: &PluginProblem) -> Notice {
     match &problem.file {
         Some(file) => {
             let check = command_line("plugin check", [file.to_string_lossy()]);
-            notice.with_hint(format!("look closer with `{check}`"))
+            notice.with_hint(format!("check it with `{check}`"))
         }
         None => notice,
     }

@@ -146,7 +146,7 @@ async fn bind(
         AccessSetup::new(asked.guarding.to_options(), address, &caller.surroundings.state_dir)?;
     let listener = TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!("cannot listen on {address}"), error)
-            .with_hint("take another port with `--port`; `--port 0` takes a free one")
+            .with_hint("choose another port with `--port`; `--port 0` takes a free port")
     })?;
     Ok((listener, access))
 }

@@ -63,7 +63,7 @@ pub(super) async fn run(
             return Err(setup_first());
         }
         printer.notices(&[Notice::note(
-            "your clients' own servers are here only: `setup` took them out of their files",
+            "only Switchboard has your clients' own servers: `setup` removed them from the clients' files",
         )
         .with_hint(UNDO_FIRST)]);
     }

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let ReadyFaces { address, facts } = first.read().map_err(failed)?;
     let mut notices = caller.notices.clone();
     notices.push(Notice::note(format!(
-        "the running hub (process {}) serves, with its servers",
+        "the running hub (process {}) serves these clients, with its own servers",
         hub.hub_info().hub
     )));
     notices.extend(tls_notice(access, address));
@@ -57,7 +57,7 @@ pub(super) async fn run(
             None => Ok(ServeEnd::HubGone { address }),
         },
         () = ending.wait_for_end() => {
-            printer.done("\nStopped. The hub goes on for its other clients.");
+            printer.done("\nStopped. The hub keeps running for its other clients.");
             Ok(ServeEnd::Wanted)
         }
     }
@@ -66,7 +66,7 @@ pub(super) async fn run(
 /// The flags with absolute paths, since the hub runs in another folder.
 fn with_absolute_paths(access: &AccessOptions) -> Result<AccessOptions, Failure> {
     let whole = |path: &Option<PathBuf>| path.as_ref().map(std::path::absolute).transpose();
-    let failed = |error| Failure::new("cannot tell the current folder", error);
+    let failed = |error| Failure::new("cannot find the current folder", error);
     Ok(AccessOptions {
         tls_cert: whole(&access.tls_cert).map_err(failed)?,
         tls_key: whole(&access.tls_key).map_err(failed)?,

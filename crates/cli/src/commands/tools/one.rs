@@ -45,7 +45,7 @@ fn section(title: &str, schema: Option<&Raw>, printer: &Printer) {
     printer.line(format_args!("\n{BOLD}{title}{BOLD:#}"));
     let rows = schema::rows(&schema.decode().unwrap_or_default());
     if rows.is_empty() {
-        printer.line("  nothing in particular");
+        printer.line("  no arguments");
     }
     let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).min(40);
     let kinds = rows.iter().map(|row| row.kind.chars().count()).max().unwrap_or(0).min(40);

@@ -73,7 +73,7 @@ async fn follow_hub(shared: &Shared) -> Result<(), RequestFailure> {
         HubLookup::Hub(client) => follow_events(shared, client).await.map_err(to_request_failure),
         HubLookup::Nobody => Err(RequestFailure::new("none runs")),
         HubLookup::Stranger { why } => {
-            let title = format!("the one that runs is of another version: {why}");
+            let title = format!("the running hub has another version: {why}");
             let hint = Some("`switchboard stop` ends it, and clients start a new one".to_owned());
             Err(RequestFailure { title, hint })
         }

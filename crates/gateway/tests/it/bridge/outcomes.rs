@@ -126,7 +126,7 @@ async fn a_call_that_may_have_run_is_not_to_be_retried() {
             let (remedy, words) =
                 failure(&client, CallRequest::call_tool("doomed__die", &raw("{}"))).await;
             assert_eq!(remedy, "unknown", "{transport}, {version}: {words}");
-            assert!(words.contains("check before you make it again"), "{transport}: {words}");
+            assert!(words.contains("check before you repeat it"), "{transport}: {words}");
             client.close().await;
             gateway.engine.shutdown().await;
         }

@@ -45,7 +45,7 @@ async fn again(client: &Client, call: &CallRequest, state: &Raw, key: &str) -> R
             let reason = member("reason");
             // A parked call had been started; a request that carries its whole state had not.
             let advice = match member("remedy").as_str() {
-                "unknown" => "check before you make it again",
+                "unknown" => "check before you repeat it",
                 _ => "make the call again without it",
             };
             assert!(error.message.contains(advice), "{}", error.message);

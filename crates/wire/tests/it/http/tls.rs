@@ -5,6 +5,7 @@ use switchboard_wire::http::{
     ConnectFailure, EndpointOptions, HttpEndpoint, HttpError, HttpPool, HttpPoolOptions,
     TlsClientIdentity, TlsOptions,
 };
+use tokio::io::AsyncWriteExt as _;
 
 use super::exchange::assert_connect;
 use super::{json, pool_options, post};
@@ -62,8 +63,14 @@ async fn an_unknown_authority_is_refused() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_told_from_one_with_a_wrong_certificate() {
-    let server = Scripted::start(async |_| Reply::json(200, "{}")).await;
-    let url = server.url("/mcp").replace("http://", "https://").parse().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap()).parse().unwrap();
+    // As web servers answer a handshake that they take for a request.
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        std::future::pending::<()>().await;
+    });
     let pool = pool(TlsOptions::default());
     let endpoint = HttpEndpoint::new(pool, url, EndpointOptions::default());
     let error = post(&endpoint, "{}").await.unwrap_err();
