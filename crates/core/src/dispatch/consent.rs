@@ -255,7 +255,12 @@ impl Stage {
         let (question, answer) = PendingQuestion::new(&placed.name, about);
         let question = question.of_client(&self.caller.identity().client);
         match self.caller.session().answers {
-            QuestionAnswerer::Queue => self.engine.queue().ask((question, answer)).await,
+            QuestionAnswerer::Queue => {
+                self.engine
+                    .queue_for(&self.caller.session().principal)?
+                    .ask((question, answer))
+                    .await
+            }
             QuestionAnswerer::Caller => {
                 self.emit.send(CallEvent::Question(question)).await;
                 match timeout(self.engine.question_timeout(), answer).await {
@@ -286,6 +291,7 @@ impl Stage {
 
     fn target<'a>(&'a self, call: &'a ToolCall) -> AnswerTarget<'a> {
         AnswerTarget {
+            principal: self.caller.session().principal.id(),
             project: &self.applied.desired.root,
             server: &call.found.placed.name,
             signature: &call.found.placed.signature,

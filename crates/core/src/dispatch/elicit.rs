@@ -55,7 +55,7 @@ impl Stage {
     }
 
     /// Returns the answer to an elicitation before its caller is asked: a hook's, or where the caller cannot show
-    /// the question, the queue's, which is *cancel* while no one watches the queue.
+    /// the question, the queue's, which is *cancel* while no one watches the queue or the queue is not the caller's.
     pub(super) async fn elicit_without_caller(
         &self,
         placed: &AppliedServer,
@@ -72,7 +72,10 @@ impl Stage {
         let about = QuestionKind::Elicitation { params: params.clone() };
         let (question, answer) = PendingQuestion::new(&placed.name, about);
         let question = question.of_client(&self.caller.identity().client);
-        let reply = self.engine.queue().ask((question, answer)).await;
+        let reply = match self.engine.queue_for(&self.caller.session().principal) {
+            Some(queue) => queue.ask((question, answer)).await,
+            None => None,
+        };
         let given = elicitation_result(reply);
         let answer = self.show_answer_to_hooks(placed, params, given).await;
         self.note_unseen_page(params, &answer);

@@ -37,6 +37,7 @@ impl Stage {
             consent: self.caller.session().consent,
         };
         let target = AnswerTarget {
+            principal: self.caller.session().principal.id(),
             project: &self.applied.desired.root,
             server: &placed.name,
             signature: &placed.signature,

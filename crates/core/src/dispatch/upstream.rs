@@ -168,7 +168,9 @@ impl Stage {
     /// The capabilities that a modern server may use with this call.
     fn askable(&self, placed: &AppliedServer) -> &Raw {
         let is_queue = placed.elicitation == ElicitationAnswerer::Queue;
-        self.caller.askable_capabilities(|| is_queue || self.engine.queue().is_watched())
+        let queue = self.engine.queue_for(&self.caller.session().principal);
+        self.caller
+            .askable_capabilities(|| queue.is_some_and(|queue| is_queue || queue.is_watched()))
     }
 
     /// The types of results that the caller may know. A legacy client's results have no type.

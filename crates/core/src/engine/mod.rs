@@ -71,6 +71,7 @@ use crate::connection::{
 use crate::dispatch::{PendingQuestion, Request, RunningCall};
 use crate::logs::ServerLogs;
 use crate::permission::PermissionMemory;
+use crate::principal::Principal;
 use crate::problem::EngineProblem;
 use crate::results::ResultStore;
 use crate::sealing::HandleSealer;
@@ -196,6 +197,11 @@ impl Engine {
     /// Returns the queue of questions.
     pub fn queue(&self) -> &QuestionQueue {
         &self.0.queue
+    }
+
+    /// Returns the queue for questions of this principal; `None` for a principal whose questions do not belong there.
+    pub fn queue_for(&self, principal: &Principal) -> Option<&QuestionQueue> {
+        self.0.queue_for(principal)
     }
 
     /// Returns the remembered answers to permission questions.
@@ -364,8 +370,10 @@ impl Inner {
         }
     }
 
-    pub(crate) fn queue(&self) -> &QuestionQueue {
-        &self.queue
+    /// The queue, if questions of calls of this principal belong there. The person who runs the engine watches it, and
+    /// what other principals are asked, with the arguments of their calls, is not for that person.
+    pub(crate) fn queue_for(&self, principal: &Principal) -> Option<&QuestionQueue> {
+        principal.is_local().then_some(&self.queue)
     }
 
     /// Whether a person can open the queue.

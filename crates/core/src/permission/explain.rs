@@ -16,7 +16,6 @@ use super::{
     ToolMemory, ToolOrigin, UserConsent, WorkspacePermissions, judge_call,
 };
 use crate::catalog::{ConfiguredServer, ToolAnnotations, normalize_configured_server};
-use crate::principal::LOCAL_PRINCIPAL;
 
 /// A call to explain.
 #[derive(Debug, Clone)]
@@ -182,18 +181,17 @@ impl<'a> NamedTool<'a> {
         if self.is_method() { self.own.into() } else { normalize_server_name(self.own).into() }
     }
 
-    /// The answers that the person who runs the hub gave before.
+    /// The answers that count for the principal. Answers about calls of other principals do not.
     fn remembered(
         &self,
         desired: &Desired,
         memory: Option<&PermissionMemory>,
         principal: &RulePrincipal,
     ) -> ToolMemory {
-        let Some(memory) = memory.filter(|_| *principal.id == *LOCAL_PRINCIPAL) else {
-            return ToolMemory::empty();
-        };
+        let Some(memory) = memory else { return ToolMemory::empty() };
         let signature = self.server.signature.as_ref();
         let target = AnswerTarget {
+            principal: &principal.id,
             project: &desired.root,
             server: &self.server.name,
             signature: &signature.map(ToString::to_string).unwrap_or_default(),

@@ -6,9 +6,9 @@
 //! file only where another process has changed it, so that an answer taken back in any process counts from the next
 //! call on.
 //!
-//! A yes counts for exactly the server that was asked about, identified by the digest of its signature, and for
-//! exactly the question. A no counts for every server of that name: changing a server's command must not be a way
-//! around it.
+//! A yes counts for exactly the server that was asked about, identified by the digest of its signature, for exactly the
+//! question, and for the principal whose call was asked about. A no counts for every server of that name: changing a
+//! server's command must not be a way around it. A no of the person who runs the engine counts for every principal.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -49,6 +49,8 @@ pub enum AnswerLifetime {
 /// The tool that an answer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnswerTarget<'a> {
+    /// The id of the principal whose call it is.
+    pub principal: &'a str,
     /// The root of the project.
     pub project: &'a Path,
     /// The server's name, as configured.
@@ -73,6 +75,9 @@ pub struct LastingAnswer {
     pub id: String,
     /// For how long the answer counts: for this project, always, or never.
     pub answer: AnswerLifetime,
+    /// The principal for whose calls the answer counts; `None` for the person who runs the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<String>,
     /// The root of the only project in which the answer counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
@@ -343,9 +348,16 @@ impl fmt::Display for AnswerLifetime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::principal::LOCAL_PRINCIPAL;
 
     fn answer(tool: &str) -> StoredAnswer {
-        let target = AnswerTarget { project: Path::new("/p"), server: "s", signature: "x", tool };
+        let target = AnswerTarget {
+            principal: LOCAL_PRINCIPAL,
+            project: Path::new("/p"),
+            server: "s",
+            signature: "x",
+            tool,
+        };
         StoredAnswer::new(&target, AskReason::Undecided, AnswerLifetime::Session).unwrap()
     }
 

@@ -17,6 +17,7 @@ use switchboard_config::private_file::{
 };
 
 use super::{AnswerLifetime, AnswerTarget, AskReason, LastingAnswer};
+use crate::principal::LOCAL_PRINCIPAL;
 use crate::{EngineProblem, EngineProblemKind};
 
 /// The version of the file format.
@@ -91,6 +92,9 @@ pub enum AnswerStoreError {
 pub(super) struct StoredAnswer {
     #[serde(rename = "answer")]
     pub(super) remember: AnswerLifetime,
+    /// The principal whose call was asked about; `None` for the local one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project: Option<String>,
     server: String,
@@ -286,6 +290,7 @@ impl StoredAnswer {
         };
         Ok(Self {
             remember,
+            principal: (target.principal != LOCAL_PRINCIPAL).then(|| target.principal.to_owned()),
             project,
             server: target.server.to_owned(),
             signature: target.signature.to_owned(),
@@ -296,7 +301,7 @@ impl StoredAnswer {
 
     /// The answer as people see it. Its id is made from all members, so that every process computes an equal one.
     fn to_lasting(&self) -> LastingAnswer {
-        let Self { remember, project, server, signature, tool, question } = self;
+        let Self { remember, principal, project, server, signature, tool, question } = self;
         let mut digest = Sha256::new();
         let (kind, asked) = match question {
             AskReason::Undecided => ("undecided", ""),
@@ -304,7 +309,8 @@ impl StoredAnswer {
         };
         let project_text = project.as_deref().unwrap_or_default();
         let lasts = remember.to_string();
-        for text in [&lasts, project_text, server, signature, tool, kind, asked] {
+        let parts = [&lasts, project_text, server, signature, tool, kind, asked];
+        for text in parts.into_iter().chain(principal.as_deref()) {
             digest.update(text.len().to_le_bytes());
             digest.update(text);
         }
@@ -313,6 +319,7 @@ impl StoredAnswer {
         LastingAnswer {
             id: format!("{number:08x}"),
             answer: *remember,
+            principal: principal.clone(),
             project: project.clone(),
             server: server.clone(),
             tool: tool.clone(),
@@ -320,23 +327,31 @@ impl StoredAnswer {
         }
     }
 
-    /// Whether one answer is a no and the other a yes, about one tool.
+    /// Whether one answer is a no and the other a yes, about one tool and of one principal.
     fn contradicts(&self, other: &Self) -> bool {
         let is_no = |answer: &Self| answer.remember == AnswerLifetime::Never;
-        self.server == other.server && self.tool == other.tool && is_no(self) != is_no(other)
+        self.principal == other.principal
+            && self.server == other.server
+            && self.tool == other.tool
+            && is_no(self) != is_no(other)
     }
 
-    /// Whether the answer counts for a tool. A no counts for every server of that name.
+    /// Whether the answer counts for a call. A no counts for every server of that name, and a no of the local
+    /// principal for all principals.
     pub(super) fn is_about(&self, target: &AnswerTarget<'_>) -> bool {
         let same_tool = self.server == target.server && self.tool == target.tool;
-        let same_server =
-            self.remember == AnswerLifetime::Never || self.signature == target.signature;
+        let is_no = self.remember == AnswerLifetime::Never;
+        let same_server = is_no || self.signature == target.signature;
+        let same_principal = match &self.principal {
+            Some(principal) => principal == target.principal,
+            None => is_no || target.principal == LOCAL_PRINCIPAL,
+        };
         let here = match (self.remember, &self.project) {
             (AnswerLifetime::Project, None) => false,
             (AnswerLifetime::Project, Some(project)) => target.project.to_str() == Some(project),
             _ => true,
         };
-        same_tool && same_server && here
+        same_tool && same_server && same_principal && here
     }
 }
 

@@ -107,9 +107,12 @@ impl BridgeView {
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
                     return self.park(running, question, asked);
                 }
+                // Dropped, the question is answered with *cancel*.
                 Ok(CallEvent::Question(question)) => {
-                    let queue = self.bridge().engine.queue().clone();
-                    elsewhere.get_or_insert_default().push(relay_question(queue, question));
+                    if let Some(queue) = self.bridge().engine.queue_for(&self.opening.principal) {
+                        let asking = relay_question(queue.clone(), question);
+                        elsewhere.get_or_insert_default().push(asking);
+                    }
                 }
                 Err(error) => {
                     if let Some(refused) = self.ambiguous_skill(&error, asked) {

@@ -58,10 +58,14 @@ fn row(answer: &LastingAnswer, printer: &Printer) -> [String; 6] {
         AskReason::Undecided => "no rule decides".to_owned(),
         AskReason::Rule(rule) => format!("ask rule {}", show::word(rule)),
     };
+    let lifetime = match &answer.principal {
+        Some(principal) => format!("{} for {}", answer.answer, show::word(principal)),
+        None => answer.answer.to_string(),
+    };
     let project = answer.project.as_deref().map(|path| printer.places.path(path.as_ref()));
     [
         answer.id.clone(),
-        answer.answer.to_string(),
+        lifetime,
         show::word(&answer.server),
         show::word(&answer.tool),
         question,

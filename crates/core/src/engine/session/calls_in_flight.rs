@@ -15,6 +15,7 @@ use crate::connection::ConnectionKey;
 use crate::dispatch::{CallEvent, PendingQuestion};
 use crate::engine::session::caller::{Caller, QuestionAnswerer, SessionClients};
 use crate::engine::workspace::state::WorkspaceId;
+use crate::principal::Principal;
 
 /// The calls in flight. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -69,6 +70,7 @@ pub(in crate::engine) struct AskedCall {
     pub(in crate::engine) session: Arc<str>,
     /// The name of its client.
     pub(in crate::engine) client: String,
+    pub(in crate::engine) principal: Principal,
     pub(in crate::engine) answers: QuestionAnswerer,
     events: queue::QueueSender<CallEvent>,
     _open: OpenQuestion,
@@ -213,6 +215,7 @@ impl<'a> UnownedQuestion<'a> {
         QuestionTarget::Call(AskedCall {
             session: Arc::clone(call.caller.id()),
             client: session.client.clone(),
+            principal: session.principal.clone(),
             answers: session.answers,
             events: call.events.clone(),
             _open: OpenQuestion { calls: self.calls.clone(), at, number: call.number },

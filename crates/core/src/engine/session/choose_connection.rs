@@ -433,12 +433,17 @@ fn session_holder(caller: &Caller, placed: &AppliedServer) -> ConnectionHolder {
 }
 
 /// The class that is declared to a legacy server for a session: its client's capabilities, and those that the
-/// queue provides.
+/// queue provides, where it takes the session's questions.
 pub(in crate::engine) fn declared_class(
     caller: &Caller,
     placed: &AppliedServer,
 ) -> CapabilityClass {
-    class_with_answerer(caller.class().clone(), placed.elicitation)
+    let class = caller.class().clone();
+    if caller.session().principal.is_local() {
+        class_with_answerer(class, placed.elicitation)
+    } else {
+        class
+    }
 }
 
 /// The capabilities of a class on which the lists of a modern server may depend. Options of elicitation and sampling

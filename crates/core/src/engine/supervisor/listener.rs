@@ -13,13 +13,14 @@ use tokio::sync::broadcast;
 use tokio::time::timeout;
 
 use crate::connection::{
-    Connection, ConnectionEvent, ConnectionKey, ConnectionListener, ConnectionState,
+    Connection, ConnectionEvent, ConnectionKey, ConnectionListener, ConnectionSpec, ConnectionState,
 };
 use crate::dispatch::{CallEvent, PendingQuestion, QuestionAnswer, QuestionKind};
 use crate::engine::event::{EngineEvent, EngineEventKind};
 use crate::engine::session::calls_in_flight::AskedCall;
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::{Inner, QuestionAnswerer, supervisor::parse};
+use crate::principal::LOCAL_PRINCIPAL;
 
 /// Listens to all connections of an engine.
 pub(in crate::engine) struct EngineListener {
@@ -190,11 +191,12 @@ impl Inner {
         };
         self.claim_for_oldest_call(connection);
         let (engine, server) = (self.clone(), connection.spec().server.clone());
+        let asking = Arc::clone(connection);
         let (closing, key) = (self.closing.clone(), connection.key());
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
             let patience = engine.options.patience;
             let call = timeout(patience, engine.under_way.call_of_question(key)).await;
-            let reply = engine.ask_call(call.ok().flatten(), &server, about).await;
+            let reply = engine.ask_call(call.ok().flatten(), &asking, about).await;
             if let Some(QuestionAnswer::Result(outcome)) = reply
                 && let Err(error) = question.answer(outcome).await
             {
@@ -203,13 +205,15 @@ impl Inner {
         }));
     }
 
-    /// Puts a question to the session of a call, or to the call; without a call, to the queue.
+    /// Puts a question to the session of a call, or to the call; without a call, to the queue, unless the connection
+    /// is another principal's than the one who watches the queue.
     async fn ask_call(
         &self,
         call: Option<AskedCall>,
-        server: &str,
+        connection: &Connection,
         about: QuestionKind,
     ) -> Option<QuestionAnswer> {
+        let ConnectionSpec { server, principal, .. } = connection.spec();
         let patience = self.options.patience;
         let stray = call.as_ref().and_then(|call| self.strays.sender(&call.session));
         if let Some(stray) = stray {
@@ -219,12 +223,16 @@ impl Inner {
         let (question, answer) = PendingQuestion::new(server, about);
         let Some(call) = call else {
             // The watchers of the queue know no extensions.
-            return if is_for_client { None } else { self.queue.ask((question, answer)).await };
+            let is_of_guest = principal.as_deref().is_some_and(|id| id != LOCAL_PRINCIPAL);
+            let has_no_watcher = is_for_client || is_of_guest;
+            return if has_no_watcher { None } else { self.queue.ask((question, answer)).await };
         };
         let question = question.of_client(&call.client);
         match call.answers {
             QuestionAnswerer::Queue if is_for_client => None,
-            QuestionAnswerer::Queue => self.queue.ask((question, answer)).await,
+            QuestionAnswerer::Queue => {
+                self.queue_for(&call.principal)?.ask((question, answer)).await
+            }
             QuestionAnswerer::Caller if call.put(question) => {
                 timeout(patience, answer).await.ok()?.ok()
             }

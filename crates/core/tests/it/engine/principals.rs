@@ -6,14 +6,19 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use switchboard_config::{Desired, HostContext, Mode, Platform, ResolveOptions};
 use switchboard_core::connection::ConnectionLimit;
-use switchboard_core::engine::{AttachError, Caller, EngineEvent, EngineEventKind, Session};
+use switchboard_core::dispatch::QuestionAnswer;
+use switchboard_core::engine::{
+    AttachError, Caller, EngineEvent, EngineEventKind, QuestionAnswerer, Session,
+};
+use switchboard_core::permission::AnswerLifetime;
 use switchboard_core::principal::{LOCAL_PRINCIPAL, Principal};
-use switchboard_core::{CallError, Request};
+use switchboard_core::{CallError, CallEvent, Request};
 use switchboard_testkit::processes::working_in;
 use switchboard_testkit::programs::program;
 use switchboard_wire::Remedy;
 use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
+use tokio::time::Instant;
 
 use super::script::{Bench, Script};
 
@@ -271,5 +276,77 @@ async fn the_connections_of_a_principal_end_some_time_after_its_last_session() {
     tokio::time::sleep(Duration::from_secs(610)).await;
     let _back = come("f").await;
     assert_eq!(opened(), with_ann + 1, "it came back too late");
+    bench.engine.shutdown().await;
+}
+
+/// Only the person who runs the engine watches the queue, so what others are asked is not put there.
+#[tokio::test(start_paused = true)]
+async fn what_another_principal_is_asked_stays_out_of_the_queue() {
+    for script in [Script::new(&["ask"]), Script::new(&["ask"]).legacy()] {
+        let mut bench = Bench::new().await;
+        bench.serve("one", script);
+        super::handed::apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
+        bench.settled().await;
+        let _watching = bench.engine.queue().watch();
+        let began = Instant::now();
+        for answers in [QuestionAnswerer::Queue, QuestionAnswerer::Caller] {
+            for mode in [Mode::BypassPermissions, Mode::Default] {
+                if (answers, mode) == (QuestionAnswerer::Caller, Mode::Default) {
+                    continue;
+                }
+                let capabilities = Raw::empty_object();
+                let mode = Some(mode);
+                let ann = Session { answers, mode, capabilities, ..session("ann@1", "a") };
+                let caller = bench.attach(ann);
+                let request = Request::tool("mcp__one__ask", &Raw::empty_object());
+                let mut running = bench.engine.call(&caller, request.hand_out_questions());
+                let ended = loop {
+                    match running.next().await {
+                        Ok(CallEvent::Question(question)) => drop(question),
+                        ended => break ended,
+                    }
+                };
+                drop(ended);
+                assert!(bench.engine.queue().questions().is_empty());
+            }
+        }
+        // A question in the queue would have waited for its watcher.
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+        bench.engine.shutdown().await;
+    }
+}
+
+/// What the person who runs the engine allows for good, they allow themselves.
+#[tokio::test]
+async fn a_remembered_answer_permits_nothing_to_another_principal() {
+    let mut bench = Bench::new().await;
+    bench.serve("one", Script::new(&["a"]));
+    bench.settled().await;
+    let request = || Request::tool("mcp__one__a", &Raw::empty_object());
+    let attach = |principal: &str, id: &str| {
+        let mode = Some(Mode::Default);
+        bench.attach(Session { mode, ..session(principal, id) })
+    };
+    // How often a call asks, whose questions are answered so.
+    let asked = async |caller: &Caller, answer: QuestionAnswer| {
+        let (mut running, mut asked) = (bench.engine.call(caller, request()), 0);
+        loop {
+            match running.next().await {
+                Ok(CallEvent::Question(question)) => {
+                    asked += 1;
+                    question.answer(answer.clone());
+                }
+                Ok(CallEvent::Done(_)) | Err(_) => return asked,
+                Ok(other) => panic!("{other:?}"),
+            }
+        }
+    };
+    let local = attach("local", "l");
+    assert_eq!(asked(&local, QuestionAnswer::Allow(AnswerLifetime::Always)).await, 1);
+    assert_eq!(asked(&local, QuestionAnswer::Cancel).await, 0, "the answer is remembered");
+    let ann = attach("ann@1", "a");
+    assert_eq!(asked(&ann, QuestionAnswer::Allow(AnswerLifetime::Always)).await, 1);
+    assert_eq!(asked(&ann, QuestionAnswer::Cancel).await, 0, "the answer is remembered");
+    assert_eq!(asked(&attach("bob@2", "b"), QuestionAnswer::Cancel).await, 1);
     bench.engine.shutdown().await;
 }

@@ -8,9 +8,11 @@ use switchboard_core::EngineProblemKind;
 use switchboard_core::permission::{
     AnswerLifetime, AnswerStoreError, AnswerTarget, AskReason, PermissionMemory, ToolMemory,
 };
+use switchboard_core::principal::LOCAL_PRINCIPAL;
 
 fn target() -> AnswerTarget<'static> {
     AnswerTarget {
+        principal: LOCAL_PRINCIPAL,
         project: Path::new("/work/one"),
         server: "github",
         signature: "5ig",
@@ -277,4 +279,40 @@ async fn a_never_outlasts_damage_to_the_file_while_the_program_runs() {
     assert!(memory.recall("s", &target()).has_no());
     fs::remove_file(folder.path().join("answers.json")).unwrap();
     assert_eq!(memory.recall("s", &target()), ToolMemory::empty());
+}
+
+/// A yes counts for the principal whose call was asked about, and a no of the local one for all.
+#[tokio::test]
+async fn an_answer_permits_nothing_to_other_principals() {
+    let ada = AnswerTarget { principal: "user:ada", ..target() };
+    let bob = AnswerTarget { principal: "user:bob", ..target() };
+    for lasts in [AnswerLifetime::Project, AnswerLifetime::Always] {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = open(folder.path());
+        let keep = async |target: AnswerTarget<'static>| {
+            memory.remember("s", &target, AskReason::Undecided, lasts).await.unwrap();
+        };
+        keep(target()).await;
+        let recalled = |memory: &PermissionMemory| {
+            [target(), ada, bob].map(|target| memory.recall("s", &target) == yes(lasts))
+        };
+        assert_eq!(recalled(&memory), [true, false, false], "{lasts:?}");
+        keep(ada).await;
+        assert_eq!(recalled(&memory), [true, true, false], "{lasts:?}");
+        assert_eq!(recalled(&open(folder.path())), [true, true, false], "{lasts:?} later");
+        let listed = memory.lasting_answers();
+        let whose: Vec<_> = listed.iter().map(|answer| answer.principal.as_deref()).collect();
+        assert!(whose.contains(&None) && whose.contains(&Some("user:ada")), "{whose:?}");
+        assert_ne!(listed[0].id, listed[1].id);
+    }
+    let memory = PermissionMemory::in_memory();
+    let forbid = async |target: AnswerTarget<'static>| {
+        let never = AnswerLifetime::Never;
+        memory.remember("s", &target, AskReason::Undecided, never).await.unwrap();
+    };
+    let forbidden = || [target(), ada, bob].map(|target| memory.recall("s", &target).has_no());
+    forbid(ada).await;
+    assert_eq!(forbidden(), [false, true, false]);
+    forbid(target()).await;
+    assert_eq!(forbidden(), [true, true, true]);
 }
