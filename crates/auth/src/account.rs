@@ -103,8 +103,11 @@ pub enum ClientAuthMethod {
 pub struct ClientRegistration {
     /// The registered client.
     pub client: OAuthClient,
-    /// The port in the client's redirect URI.
+    /// The port of this machine in the client's redirect URI.
     pub port: u16,
+    /// The redirect URI, where it is a page of this program instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
 }
 
 // === impl OAuthAccount ===

@@ -1,11 +1,13 @@
 //! A sign-in that runs in the background after the caller has the URL of the sign-in page.
 //!
-//! Used by `OAuthCredentials` in a long-running program (`UserPresence::Later`), which tells the user the URL. It does
-//! not open the page.
+//! Used by `OAuthCredentials` in a long-running program (`UserPresence::Later` and `Elsewhere`), which tells the user the
+//! URL of the page, or of a link that leads there. It does not open the page.
+
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -13,6 +15,7 @@ use crate::account::OAuthAccount;
 use crate::error::Error;
 use crate::flow::{OpenSignInPage, SignInPageOutcome};
 use crate::sign_in::SignIn;
+use crate::sign_in_link::{SignInLink, SignInLinks};
 use crate::sign_in_requirement::SignInRequirement;
 
 /// The running sign-in of one server, if there is one.
@@ -20,7 +23,18 @@ use crate::sign_in_requirement::SignInRequirement;
 pub(crate) struct BackgroundSignIn {
     /// Locked while a sign-in starts, so that two callers get the URL of one page.
     under_way: tokio::sync::Mutex<Option<RunningSignIn>>,
-    done: std::sync::Arc<Notify>,
+    done: Arc<Notify>,
+    end: Arc<watch::Sender<SignInEnd>>,
+}
+
+/// How the last sign-in ended.
+#[derive(Clone, Default)]
+enum SignInEnd {
+    UnderWay,
+    /// Also before the first sign-in.
+    #[default]
+    Done,
+    Failed(String),
 }
 
 struct RunningSignIn {
@@ -31,17 +45,21 @@ struct RunningSignIn {
 /// Aborts the task on drop: without its holder, a sign-in has no use for the code that comes back.
 struct AbortOnDropTask(JoinHandle<Result<OAuthAccount, Error>>);
 
-/// Sends the page's URL to the caller of `start_or_join` instead of opening the page.
-struct PageAddressSender(Mutex<Option<oneshot::Sender<String>>>);
+/// Sends the URL of the page, or of the link to it, to the caller of `start_or_join` instead of opening the page.
+struct PageAddressSender {
+    tell: Mutex<Option<oneshot::Sender<String>>>,
+    link: Option<Box<dyn SignInLink>>,
+}
 
 // === impl BackgroundSignIn ===
 
 impl BackgroundSignIn {
-    /// Returns the page of the running sign-in, or starts one and returns its page.
+    /// Returns the page of the running sign-in, or starts one and returns its page. With `links`, a link to the page.
     pub(crate) async fn start_or_join(
         &self,
         sign_in: &SignIn,
         demand: SignInRequirement,
+        links: Option<&dyn SignInLinks>,
     ) -> Result<String, Error> {
         let mut under_way = self.under_way.lock().await;
         if let Some(known) = under_way.as_ref().filter(|known| !known.task.0.is_finished()) {
@@ -49,14 +67,21 @@ impl BackgroundSignIn {
         }
         // Dropping the finished sign-in frees the callback port that its client registration names.
         *under_way = None;
+        let link = links.map(|links| open_link(links, sign_in)).transpose()?;
         let (tell, told) = oneshot::channel();
-        let (sign_in, done) = (sign_in.clone(), self.done.clone());
+        let page = PageAddressSender { tell: Mutex::new(Some(tell)), link };
+        let (sign_in, done, end) = (sign_in.clone(), self.done.clone(), self.end.clone());
+        end.send_replace(SignInEnd::UnderWay);
         let mut task = AbortOnDropTask(tokio::spawn(async move {
-            let ended = sign_in.run(&demand, &PageAddressSender(Mutex::new(Some(tell)))).await;
-            if let Err(error) = &ended {
-                let server = &sign_in.target().name;
-                tracing::warn!(server, error = error.error_chain(), "nobody signed in");
-            }
+            let ended = sign_in.run(&demand, &page).await;
+            end.send_replace(match &ended {
+                Ok(_) => SignInEnd::Done,
+                Err(error) => {
+                    let (server, error) = (&sign_in.target().name, error.error_chain());
+                    tracing::warn!(server, error, "nobody signed in");
+                    SignInEnd::Failed(error)
+                }
+            });
             done.notify_one();
             ended
         }));
@@ -68,6 +93,17 @@ impl BackgroundSignIn {
             Ok(Err(error)) => Err(error),
             Ok(Ok(_)) => Err(Error::NoPage),
             Err(source) => Err(Error::Interrupted { what: "the sign-in", source }),
+        }
+    }
+
+    /// Waits for the end of the sign-in under way. The error says why nobody signed in.
+    pub(crate) async fn ended(&self) -> Result<(), String> {
+        let mut ends = self.end.subscribe();
+        let ended = ends.wait_for(|end| !matches!(end, SignInEnd::UnderWay)).await;
+        // The sender is a part of this value, so the wait does not fail.
+        match ended.map(|end| end.clone()) {
+            Ok(SignInEnd::Failed(why)) => Err(why),
+            Ok(SignInEnd::Done | SignInEnd::UnderWay) | Err(_) => Ok(()),
         }
     }
 
@@ -85,16 +121,41 @@ impl Drop for AbortOnDropTask {
     }
 }
 
+fn open_link(links: &dyn SignInLinks, sign_in: &SignIn) -> Result<Box<dyn SignInLink>, Error> {
+    let target = sign_in.target();
+    let principal = target.principal.as_deref().unwrap_or_default();
+    let no_link = || Error::NoLink { principal: principal.to_owned() };
+    links.open_link(principal, &target.name).ok_or_else(no_link)
+}
+
 // === impl PageAddressSender ===
 
 impl OpenSignInPage for PageAddressSender {
+    fn redirect(&self) -> Option<&str> {
+        self.link.as_ref()?.redirect()
+    }
+
     fn open_page<'a>(
         &'a self,
         url: &'a Url,
     ) -> BoxFuture<'a, Result<SignInPageOutcome, Box<dyn std::error::Error + Send + Sync>>> {
-        let tell = self.0.lock().take();
-        // The caller may have dropped the receiver; then the sign-in task is aborted too.
-        let _ = tell.map(|tell| tell.send(url.to_string()));
-        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
+        let address = self.link.as_ref().map_or(url.as_str(), |link| link.url()).to_owned();
+        let tell = move || {
+            let tell = self.tell.lock().take();
+            // The caller may have dropped the receiver; then the sign-in task is aborted too.
+            let _ = tell.map(|tell| tell.send(address));
+        };
+        match &self.link {
+            Some(link) => {
+                // The link leads to the page before anybody knows it.
+                let coming_back = link.open_page(url);
+                tell();
+                coming_back
+            }
+            None => {
+                tell();
+                Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use switchboard_config::OAuth;
 use switchboard_wire::sanitize;
 
-use crate::account::{ClientAuthMethod, ClientRegistration, OAuthClient};
+use crate::account::{ClientAuthMethod, OAuthClient};
 use crate::device;
 use crate::error::Error;
 use crate::fetch::Fetcher;
@@ -54,10 +54,9 @@ pub(crate) fn configured_client(
 pub(crate) async fn register(
     server: &AuthorizationServer,
     redirect: &str,
-    port: u16,
     scopes: &[String],
     fetcher: &Fetcher,
-) -> Result<ClientRegistration, Error> {
+) -> Result<OAuthClient, Error> {
     let Some(endpoint) = &server.registration_endpoint else {
         return Err(Error::NoIdentity { issuer: sanitize::sanitize_line(&server.issuer).into() });
     };
@@ -67,7 +66,7 @@ pub(crate) async fn register(
     let mut body = json!({
         "client_name": "Switchboard",
         // Without it, OpenID providers assume a web site, which may not redirect to this machine.
-        "application_type": "native",
+        "application_type": if redirect.starts_with("https:") { "web" } else { "native" },
         "redirect_uris": [redirect],
         "grant_types": grants,
         "response_types": ["code"],
@@ -78,7 +77,7 @@ pub(crate) async fn register(
     }
     let reply = fetcher.post_json(REQUEST_NAME, endpoint, &body).await?;
     let registered: RegistrationResponse = token::parse_reply(REQUEST_NAME, endpoint, &reply)?;
-    Ok(ClientRegistration { client: registered.into_client(server), port })
+    Ok(registered.into_client(server))
 }
 
 /// Prefers a public client: a program on the user's machine cannot keep a client secret from the user.

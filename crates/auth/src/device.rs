@@ -97,7 +97,7 @@ impl SignIn {
         if let Some(known) = record.registrations.get(&found.server.issuer) {
             return Ok(known.client.clone());
         }
-        Ok(self.client_and_callback(found, record).await?.0)
+        Ok(self.client_and_callback(found, record, None).await?.0)
     }
 
     async fn request_token_for_code(

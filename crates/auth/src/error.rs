@@ -145,6 +145,16 @@ pub enum Error {
     /// The sign-in ended before it told of a page to open.
     #[error("the sign-in ended before there was a page to open")]
     NoPage,
+    /// The program has no address at which it could recognise the person's browser.
+    #[error(
+        "this switchboard has no address at which it could recognise the browser of `{principal}`"
+    )]
+    NoLink { principal: String },
+    /// A browser of somebody else used the link to the sign-in page.
+    #[error(
+        "{by} used the link, which is not theirs, so it leads nowhere any more; ask for a new one"
+    )]
+    LinkMisused { by: String },
     /// The task that did the work ended with its runtime, or panicked.
     #[error("{what} was interrupted")]
     Interrupted {

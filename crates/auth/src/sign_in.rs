@@ -8,14 +8,14 @@ use std::sync::Arc;
 use switchboard_wire::http::HttpPoolOptions;
 use url::Url;
 
-use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
+use crate::account::{ClientRegistration, OAuthAccount, OAuthClient, SignInRecord};
 use crate::assertion::AssertionSigner;
 use crate::client_registration;
 use crate::device::ShowUserCode;
 use crate::dpop::DpopProver;
 use crate::error::Error;
 use crate::fetch::Fetcher;
-use crate::flow::{self, CallbackListener, OpenSignInPage};
+use crate::flow::{self, CallbackListener, OpenSignInPage, ReturnAddress};
 use crate::metadata::{
     AuthorizationServer, IssuerSource, ProtectedResource, discover_resource, discover_server,
 };
@@ -312,7 +312,7 @@ impl SignIn {
         if !found.server.offers_pkce() {
             return Err(Error::NoPkce { issuer: found.server.issuer.clone() });
         }
-        let (client, callback) = self.client_and_callback(found, record).await?;
+        let (client, callback) = self.client_and_callback(found, record, visit.redirect()).await?;
         let request = flow::AuthorizationRequest {
             server: &found.server,
             client: &client,
@@ -324,33 +324,63 @@ impl SignIn {
         Ok((client, code, callback.redirect()))
     }
 
-    /// Returns the client and a listener on its callback port: the authorization server knows both together.
+    /// Returns the client and where its browsers come back to: the authorization server knows both together. That is the
+    /// page `redirect` of this program, or a callback port that is listened on from now on.
     pub(crate) async fn client_and_callback(
         &self,
         found: &AuthDiscovery,
         record: &mut SignInRecord,
-    ) -> Result<(OAuthClient, CallbackListener), Error> {
+        redirect: Option<&str>,
+    ) -> Result<(OAuthClient, ReturnAddress), Error> {
+        if let Some(redirect) = redirect {
+            return self.client_of_page(found, record, redirect).await;
+        }
         let oauth = &self.subject.oauth;
         let port = oauth.callback_port.unwrap_or(0);
         if let Some(client) = client_registration::configured_client(oauth, &found.server) {
-            return Ok((client, CallbackListener::bind(port).await?));
+            return Ok((client, ReturnAddress::Port(CallbackListener::bind(port).await?)));
         }
         let issuer = &found.server.issuer;
         if let Some(registration) = record.registrations.get(issuer)
+            && registration.page.is_none()
             && (port == 0 || port == registration.port)
             && let Ok(callback) = CallbackListener::bind(registration.port).await
         {
-            return Ok((registration.client.clone(), callback));
+            return Ok((registration.client.clone(), ReturnAddress::Port(callback)));
         }
         // No registration yet, or another program uses the registered port.
         let callback = CallbackListener::bind(port).await?;
-        let (redirect, port) = (callback.redirect(), callback.port());
-        let scopes = &found.scopes;
-        let registration =
-            client_registration::register(&found.server, &redirect, port, scopes, &found.fetcher)
-                .await?;
-        record.registrations.insert(issuer.clone(), registration.clone());
-        Ok((registration.client, callback))
+        let port = callback.port();
+        let callback = ReturnAddress::Port(callback);
+        let client = found.register(&callback.redirect()).await?;
+        let registration = ClientRegistration { client: client.clone(), port, page: None };
+        record.registrations.insert(issuer.clone(), registration);
+        Ok((client, callback))
+    }
+
+    /// Returns the client whose browsers come back to a page of this program.
+    async fn client_of_page(
+        &self,
+        found: &AuthDiscovery,
+        record: &mut SignInRecord,
+        page: &str,
+    ) -> Result<(OAuthClient, ReturnAddress), Error> {
+        let callback = ReturnAddress::Page(page.to_owned());
+        if let Some(client) =
+            client_registration::configured_client(&self.subject.oauth, &found.server)
+        {
+            return Ok((client, callback));
+        }
+        let issuer = &found.server.issuer;
+        let known = record.registrations.get(issuer);
+        if let Some(known) = known.filter(|known| known.page.as_deref() == Some(page)) {
+            return Ok((known.client.clone(), callback));
+        }
+        let client = found.register(page).await?;
+        let page = Some(page.to_owned());
+        let registration = ClientRegistration { client: client.clone(), port: 0, page };
+        record.registrations.insert(issuer.clone(), registration);
+        Ok((client, callback))
     }
 
     pub(crate) fn signer(&self) -> Result<Option<AssertionSigner>, Error> {
@@ -421,6 +451,11 @@ impl AuthDiscovery {
         let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
         let (fetcher, prover) = (&self.fetcher, self.prover.as_ref());
         TokenEndpoint { fetcher, issuer, endpoint: token_endpoint, client, signer, prover }
+    }
+
+    /// Registers a client whose browsers come back to `redirect`.
+    async fn register(&self, redirect: &str) -> Result<OAuthClient, Error> {
+        client_registration::register(&self.server, redirect, &self.scopes, &self.fetcher).await
     }
 
     pub(crate) fn resource_name(&self) -> Option<&str> {

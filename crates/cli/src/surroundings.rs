@@ -22,7 +22,7 @@ use switchboard_core::ide;
 use switchboard_auth::{
     FileSignInStore, HostSecrets, Keychain, NoKeychain, SecretStore, SystemKeychain,
 };
-use switchboard_hub::{ProgramContext, process_guard};
+use switchboard_hub::{ProgramContext, SignInLinkTable, process_guard};
 use switchboard_sources::{
     ResolvedConfig, SourceProblem, SourcesOptions, resolve_with_cached_catalog,
     resolve_with_fetched_catalog,
@@ -48,6 +48,8 @@ pub(crate) struct Caller {
     is_alone: bool,
     /// The credentials of servers of the connector catalog.
     pub(crate) catalogue: Option<Arc<switchboard_sources::ConnectorCredentials>>,
+    /// The links by which people of other machines sign in to servers.
+    pub(crate) sign_in_links: SignInLinkTable,
     /// Problems from before the command began.
     pub(crate) notices: Vec<Notice>,
     /// The whole environment, also variables that are not UTF-8.
@@ -89,6 +91,7 @@ impl Caller {
             first_desired: desired,
             is_alone: global.is_alone(),
             catalogue: None,
+            sign_in_links: SignInLinkTable::default(),
             notices: Vec::new(),
             variables: variables(),
         }
@@ -139,6 +142,7 @@ impl Caller {
             variables: self.variables.clone(),
             connector_credentials: self.catalogue.clone(),
             sign_ins: self.sign_ins(),
+            sign_in_links: self.sign_in_links.clone(),
             program: program(),
             version: VERSION,
         }

@@ -1,5 +1,5 @@
 //! Credentials for each server: the token of the connector catalog, the headers of a helper, or a sign-in. Other
-//! principals than the local one get their own sign-in only.
+//! principals than the local one get their own sign-in only, to which a link of the hub leads them.
 //!
 //! Used by the engine, which asks [`CredentialSources`] for every connection, and by the commands that sign in, which
 //! share its choice of servers. It does not print anything or open a page.
@@ -25,6 +25,7 @@ use switchboard_wire::http::{CredentialProvider, HttpError, HttpPoolOptions, NoC
 use url::Url;
 
 use crate::ProgramContext;
+use crate::access::sign_in_links::SignInLinkTable;
 
 /// Every source of credentials there is.
 pub struct CredentialSources {
@@ -33,6 +34,8 @@ pub struct CredentialSources {
     store: Arc<dyn SignInStore>,
     guard: ProcessGuard,
     presence: UserPresence,
+    /// The links by which principals other than the local one sign in.
+    links: SignInLinkTable,
     /// The settings that may name an identity provider, read when an entry needs it.
     workspace: ConfigWorkspace,
     /// The environment of a provider's helper.
@@ -50,6 +53,7 @@ impl CredentialSources {
             store: Arc::clone(&program.sign_ins),
             guard,
             presence,
+            links: program.sign_in_links.clone(),
             workspace: ConfigWorkspace::new(program.host.clone(), program.resolve.clone()),
             helper_environment: baseline_environment(program.variables.iter().cloned()),
             home: program.host.home.clone(),
@@ -154,8 +158,8 @@ impl CredentialSources {
         let key = format!("sign-in {} of {principal}", target.store_key());
         let network = server_pool_options(server, entry, environment);
         let sign_in = SignIn::new(target, self.store.clone(), network);
-        // A page would open in the browser of another person.
-        (Arc::new(OAuthCredentials::new(sign_in, UserPresence::Nobody)), key)
+        let presence = UserPresence::Elsewhere(Arc::new(self.links.clone()));
+        (Arc::new(OAuthCredentials::new(sign_in, presence)), key)
     }
 }
 

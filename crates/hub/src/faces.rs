@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::AccessSetup;
+use crate::access::sign_in_links::{PageAddressLease, SignInLinkTable};
 use crate::admin::{
     AdminApi, AdminProblem, AdminProblemKind, ConsoleAddressLease, FacesInfo, ServedFaces,
     WorkspaceRequest,
@@ -42,6 +43,7 @@ pub struct WorkspaceFaces {
     options: FaceOptions,
     info: FacesInfo,
     console: Option<ConsoleAddressLease>,
+    pages: Option<PageAddressLease>,
 }
 
 // === impl BoundAddress ===
@@ -77,11 +79,13 @@ impl BoundAddress {
 // === impl WorkspaceFaces ===
 
 impl WorkspaceFaces {
-    /// The faces of `workspace` at `bound`. With `admin`, the console of that hub is beside them, for this machine alone.
+    /// The faces of `workspace` at `bound`, with the pages on which their people sign in. With `admin`, the console of
+    /// that hub is beside them, for this machine alone.
     pub async fn new(
         bound: BoundAddress,
         workspace: Arc<ServedWorkspace>,
         access: &AccessSetup,
+        links: &SignInLinkTable,
         admin: Option<&AdminApi>,
         apps: &AppsOptions,
         state_dir: &Path,
@@ -103,7 +107,12 @@ impl WorkspaceFaces {
                 Err(error) => info.no_console = Some(no_console_text(&error)),
             }
         }
-        Self { bound, workspace, options, info, console }
+        let sealer = workspace.engine().shared_sealer();
+        let pages = access.sign_in_pages(links, sealer, bound.address).map(|(routes, lease)| {
+            options.beside = std::mem::take(&mut options.beside).merge(routes);
+            lease
+        });
+        Self { bound, workspace, options, info, console, pages }
     }
 
     /// Answers probes at the address while the last calls are finished, too. The address is free for another process only
@@ -127,7 +136,7 @@ impl WorkspaceFaces {
 
     /// Serves until `shutdown`, and then until the calls under way have ended.
     pub async fn serve(self, shutdown: CancellationToken) -> Result<(), HubError> {
-        let Self { bound, workspace, options, console: _lease, .. } = self;
+        let Self { bound, workspace, options, console: _console, pages: _pages, info: _ } = self;
         face::serve(bound.listener, workspace, options, shutdown).await.map_err(HubError::Faces)
     }
 }
@@ -163,9 +172,9 @@ pub(crate) async fn serve_in_hub(
     let bound = take_address(wanted.listen, admin).await;
     let bound = bound.map_err(|error| registry.to_admin_problem(&error))?;
     let address = bound.address();
-    let (apps, state_dir) = (&wanted.apps, registry.state_dir());
-    let mut faces =
-        WorkspaceFaces::new(bound, workspace, &access, Some(admin), apps, state_dir).await;
+    let (apps, state_dir, links) = (&wanted.apps, registry.state_dir(), registry.sign_in_links());
+    let faces = WorkspaceFaces::new(bound, workspace, &access, links, Some(admin), apps, state_dir);
+    let mut faces = faces.await;
     let (info, console) = (faces.info().clone(), faces.take_console_lease());
     let shutdown = CancellationToken::new();
     let serving = tokio::spawn(faces.serve(shutdown.clone()));

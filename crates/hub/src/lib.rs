@@ -42,6 +42,7 @@ pub use view_options::{AccessOptions, ClientAuth, FacesOptions, ViewOptions};
 #[cfg(unix)]
 pub use {
     access::AccessSetup,
+    access::sign_in_links::SignInLinkTable,
     credentials::{CredentialSources, pool_options, sign_in_target},
     engine_options::{connect_timeout, engine_options, invalid_number_variables},
     error::{ErrorExplanation, HubAdvice, HubError},

@@ -15,6 +15,7 @@ use switchboard_process::ProcessGuard;
 use switchboard_sources::{ConnectorCredentials, PluginHost};
 
 use crate::HubError;
+use crate::access::sign_in_links::SignInLinkTable;
 
 /// The facts that an engine needs of the program that runs it, a hub or one command.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct ProgramContext {
     pub connector_credentials: Option<Arc<ConnectorCredentials>>,
     /// The store of sign-ins.
     pub sign_ins: Arc<dyn SignInStore>,
+    /// The links by which people of other machines sign in to servers.
+    pub sign_in_links: SignInLinkTable,
     /// The program's own file, if it is known.
     pub program: Option<PathBuf>,
     /// The program's version.

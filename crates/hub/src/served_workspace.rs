@@ -97,6 +97,11 @@ impl ServedWorkspace {
         self.synced.snapshot()
     }
 
+    /// The engine behind it.
+    pub(crate) fn engine(&self) -> &Engine {
+        self.bridge.engine()
+    }
+
     /// Ends the watch of its files.
     pub async fn close(self) {
         end_if_unused(self.synced).await;

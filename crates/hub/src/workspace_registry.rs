@@ -15,6 +15,7 @@ use switchboard_sources::SyncedWorkspace;
 use switchboard_wire::json::Raw;
 use tokio::sync::Mutex;
 
+use crate::access::sign_in_links::SignInLinkTable;
 use crate::admin::{
     AdminApi, AdminProblem, AdminProblemKind, OpenWorkspace, ServedFaces, WorkspaceHost,
     WorkspaceRequest, WorkspaceSummary,
@@ -33,6 +34,7 @@ pub struct WorkspaceRegistry {
     program: Option<PathBuf>,
     plugins: ProgramPlugins,
     advice: Arc<dyn HubAdvice>,
+    sign_in_links: SignInLinkTable,
     /// Held while a workspace is opened, so that clients that come at once share the workspace.
     opening: Mutex<()>,
     open: parking_lot::Mutex<OpenWorkspaces>,
@@ -55,8 +57,14 @@ impl WorkspaceRegistry {
         advice: Arc<dyn HubAdvice>,
     ) -> Self {
         let (opening, open) = (Mutex::default(), parking_lot::Mutex::default());
+        let sign_in_links = program.sign_in_links.clone();
         let (own_host, program) = (program.host.clone(), program.program.clone());
-        Self { engine, own_host, program, plugins, advice, opening, open }
+        Self { engine, own_host, program, plugins, advice, sign_in_links, opening, open }
+    }
+
+    /// The links by which people of other machines sign in to servers.
+    pub(crate) fn sign_in_links(&self) -> &SignInLinkTable {
+        &self.sign_in_links
     }
 
     /// A workspace for faces that a client of the admin API asks for.

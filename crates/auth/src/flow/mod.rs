@@ -30,6 +30,12 @@ const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Opens a page for the user. This crate opens no window and prints nothing.
 pub trait OpenSignInPage: Send + Sync {
+    /// The page of this program that the authorization server sends the browser back to, whose address `open_page` then
+    /// returns. `None` for a port of this machine.
+    fn redirect(&self) -> Option<&str> {
+        None
+    }
+
     /// Shows the user the page at `url`. Returns when the page is open, or with the address that the user
     /// pasted. Dropped if the sign-in ends earlier.
     fn open_page<'a>(
@@ -45,6 +51,19 @@ pub enum SignInPageOutcome {
     Opened,
     /// The user pasted this address from the browser.
     Pasted(String),
+    /// A browser of somebody else used the link to the page.
+    Misused {
+        /// The person or service, as the program knows them.
+        by: String,
+    },
+}
+
+/// Where the authorization server sends the browser back.
+pub(crate) enum ReturnAddress {
+    /// A port of this machine.
+    Port(CallbackListener),
+    /// A page of this program, which passes on what the browser came back with.
+    Page(String),
 }
 
 /// The parameters of an authorization request.
@@ -66,7 +85,7 @@ pub(crate) struct AuthorizationCode {
 /// Opens the authorization page and waits for the code.
 pub(crate) async fn request_code(
     request: &AuthorizationRequest<'_>,
-    callback: &CallbackListener,
+    callback: &ReturnAddress,
     visit: &dyn OpenSignInPage,
     fetcher: &Fetcher,
 ) -> Result<AuthorizationCode, Error> {
@@ -84,6 +103,7 @@ pub(crate) async fn request_code(
                 expected.read_code(&authorization_response::parse_pasted(&address)?)
             }
             SignInPageOutcome::Opened => std::future::pending().await,
+            SignInPageOutcome::Misused { by } => Err(Error::LinkMisused { by }),
         }
     };
     let back = async {
@@ -95,6 +115,25 @@ pub(crate) async fn request_code(
     let minutes = SIGN_IN_TIMEOUT.as_secs() / 60;
     let code = timeout(SIGN_IN_TIMEOUT, back).await.map_err(|_| Error::Abandoned { minutes })??;
     Ok(AuthorizationCode { code, verifier })
+}
+
+// === impl ReturnAddress ===
+
+impl ReturnAddress {
+    pub(crate) fn redirect(&self) -> String {
+        match self {
+            Self::Port(callback) => callback.redirect(),
+            Self::Page(url) => url.clone(),
+        }
+    }
+
+    /// Waits for the expected response at a port of this machine; does not end for a page.
+    async fn wait(&self, expected: &ExpectedResponse, subject: &str) -> Result<String, Error> {
+        match self {
+            Self::Port(callback) => callback.wait(expected, subject).await,
+            Self::Page(_) => std::future::pending().await,
+        }
+    }
 }
 
 // === impl AuthorizationRequest ===

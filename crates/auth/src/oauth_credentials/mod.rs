@@ -36,6 +36,7 @@ use crate::flow::OpenSignInPage;
 use crate::headers::authorization_header;
 use crate::scopes;
 use crate::sign_in::SignIn;
+use crate::sign_in_link::SignInLinks;
 use crate::sign_in_requirement::SignInRequirement;
 use crate::sign_out::sign_out;
 use crate::store::SignInStoreError;
@@ -55,6 +56,9 @@ pub enum UserPresence {
     /// No user is present, but the program keeps running: the user may get the URL of a page and come back
     /// later.
     Later,
+    /// No user is present, but the program keeps running, and its user is on another machine: a link of the program
+    /// leads the browser of that user, and no other, to the page.
+    Elsewhere(Arc<dyn SignInLinks>),
     /// A user is present, and a page can be opened at any time.
     Somebody(Arc<dyn OpenSignInPage>),
 }
@@ -134,8 +138,9 @@ impl CredentialProvider for OAuthCredentials {
     }
 
     fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
-        let is_later = matches!(self.inner.presence, UserPresence::Later);
-        (is_later && self.inner.sign_in.needs_person()).then_some(self)
+        let may_come_later =
+            matches!(self.inner.presence, UserPresence::Later | UserPresence::Elsewhere(_));
+        (may_come_later && self.inner.sign_in.needs_person()).then_some(self)
     }
 
     fn sign_out(&self) -> BoxFuture<'_, Result<SignOutOutcome, CredentialError>> {
@@ -153,12 +158,20 @@ impl BrowserSignIn for OAuthCredentials {
             SignInRequirement { challenges: AuthenticateChallenges::parse(challenges), remote };
         let inner = &self.inner;
         Box::pin(async move {
+            let links = match &inner.presence {
+                UserPresence::Elsewhere(links) => Some(&**links),
+                UserPresence::Nobody | UserPresence::Later | UserPresence::Somebody(_) => None,
+            };
             inner
                 .background
-                .start_or_join(&inner.sign_in, demand)
+                .start_or_join(&inner.sign_in, demand, links)
                 .await
                 .map_err(to_credential_error)
         })
+    }
+
+    fn ended(&self) -> BoxFuture<'_, Result<(), CredentialError>> {
+        Box::pin(async { self.inner.background.ended().await.map_err(CredentialError::SignIn) })
     }
 }
 
@@ -319,7 +332,7 @@ impl Inner {
         let signed_in = if self.sign_in.needs_person() {
             match &self.presence {
                 UserPresence::Somebody(visit) => self.sign_in_with_person(demand, &**visit).await,
-                UserPresence::Nobody | UserPresence::Later => {
+                UserPresence::Nobody | UserPresence::Later | UserPresence::Elsewhere(_) => {
                     return ChallengeAction::SignIn { reason };
                 }
             }

@@ -25,7 +25,7 @@ use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
 use crate::client_registration as client_identity;
 use crate::error::{Error, IdentityProviderStep};
 use crate::fetch::Fetcher;
-use crate::flow::{self, CallbackListener, OpenSignInPage};
+use crate::flow::{self, CallbackListener, OpenSignInPage, ReturnAddress};
 use crate::helper::HelperCommand;
 use crate::metadata::{AuthorizationServer, IssuerSource, discover_server};
 use crate::scopes;
@@ -177,6 +177,7 @@ impl IdentityProviderClient {
             return Err(Error::NoPkce { issuer: sanitize::sanitize_line(&server.issuer).into() });
         }
         let callback = CallbackListener::bind(self.settings.callback_port.unwrap_or(0)).await?;
+        let callback = ReturnAddress::Port(callback);
         let scopes = self.scopes(server);
         let subject = &self.settings.issuer;
         let request =

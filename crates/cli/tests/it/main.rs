@@ -66,6 +66,7 @@ mod self_uninstall;
 mod served_apps;
 mod setup;
 mod setup_interrupted;
+mod sign_in_links;
 mod signed_out;
 mod signing_in;
 mod skills;

@@ -16,15 +16,15 @@ use crate::signing_in::by_hand;
 use crate::{Home, Story};
 
 /// The clients of one user.
-type Clients = Vec<(Client, ServerInbox)>;
+pub(crate) type Clients = Vec<(Client, ServerInbox)>;
 
-fn user_token(home: &Home, user: &str) -> String {
+pub(crate) fn user_token(home: &Home, user: &str) -> String {
     let created = output_json(home, &["token", "create", "--user", user]);
     created["token"].as_str().unwrap().to_owned()
 }
 
 /// Under which access token a call reaches the server, or why it is refused.
-async fn account(client: &Client) -> Result<String, String> {
+pub(crate) async fn account(client: &Client) -> Result<String, String> {
     let call = CallRequest::call_tool("web__whoami", &Raw::empty_object());
     let result = client.call(call).result().await.map_err(|error| error.to_string())?;
     let result: Value = result.decode().unwrap();
@@ -33,7 +33,7 @@ async fn account(client: &Client) -> Result<String, String> {
 }
 
 /// The clients of one user: one for each way in.
-async fn clients(serving: &Serving, token: &str) -> Clients {
+pub(crate) async fn clients(serving: &Serving, token: &str) -> Clients {
     let connecting = FACES.iter().map(|face| connect(serving, *face, token));
     futures_util::future::join_all(connecting).await
 }

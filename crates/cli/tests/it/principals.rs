@@ -40,8 +40,18 @@ fn home(entry: &Value) -> Home {
 
 pub(crate) async fn connect(
     serving: &Serving,
+    face: (&str, Version),
+    token: &str,
+) -> (Client, ServerInbox) {
+    connect_able(serving, face, token, &json!({})).await
+}
+
+/// Connects a client with these capabilities.
+pub(crate) async fn connect_able(
+    serving: &Serving,
     (face, version): (&str, Version),
     token: &str,
+    capabilities: &Value,
 ) -> (Client, ServerInbox) {
     let port = serving.address.port();
     let pool = HttpPool::new(&HttpPoolOptions {
@@ -63,6 +73,7 @@ pub(crate) async fn connect(
     };
     let mut options = ClientOptions::new("test", "1");
     options.greeting = VersionNegotiation::Only(version);
+    options.capabilities = Raw::from_value(capabilities).unwrap();
     Client::connect(target, options).await.unwrap()
 }
 

@@ -6,6 +6,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use switchboard_wire::{self as wire, Remedy};
 
+use super::sign_in::SignInError;
 use super::state::{ConnectionFailure, SignInNeeded};
 
 /// Why a connection could not be made, or was lost. Clones share their source.
@@ -76,6 +77,9 @@ pub enum ConnectionNotReady {
     /// A person has to sign in.
     #[error("the server needs authentication")]
     NeedsAuth(#[source] Arc<SignInNeeded>),
+    /// A person was asked to sign in, and did not.
+    #[error("nobody signed in")]
+    NotSignedIn(#[source] SignInError),
     /// Connecting took too long.
     #[error("the server did not connect within {after:?}")]
     Timeout {
@@ -145,7 +149,7 @@ impl ConnectionNotReady {
         match self {
             Self::Stopped | Self::Timeout { .. } | Self::Limit(_) => Remedy::Retry,
             Self::Failed(failed) => failed.error.remedy(),
-            Self::NeedsAuth(_) => Remedy::SignIn,
+            Self::NeedsAuth(_) | Self::NotSignedIn(_) => Remedy::SignIn,
         }
     }
 }

@@ -52,6 +52,12 @@ impl Connection {
         in_time(self.core.shared.timing.connect, page.open(&challenges)).await
     }
 
+    /// Waits until the sign-in that is under way has ended. The error says why no one signed in.
+    pub(crate) async fn sign_in_ended(&self) -> Result<(), SignInError> {
+        let page = self.spec().credentials.sign_in_page().ok_or(SignInError::NoPage)?;
+        page.ended().await.map_err(to_sign_in_error)
+    }
+
     /// Reconnects if a person has signed in or out since the session began, and waits until the state shows it.
     /// Returns whether it did.
     pub async fn follow_sign_in(&self) -> bool {
@@ -83,11 +89,13 @@ async fn in_time<T>(
     work: impl Future<Output = Result<T, CredentialError>>,
 ) -> Result<T, SignInError> {
     let done = timeout(after, work).await.map_err(|_| SignInError::Silent { after })?;
-    done.map_err(|error| {
-        let why = match error {
-            CredentialError::SignIn(why) => why,
-            CredentialError::Failed(error) => error.to_string(),
-        };
-        SignInError::Failed { why: sanitize::sanitize_line(&why).into_owned() }
-    })
+    done.map_err(to_sign_in_error)
+}
+
+fn to_sign_in_error(error: CredentialError) -> SignInError {
+    let why = match error {
+        CredentialError::SignIn(why) => why,
+        CredentialError::Failed(error) => error.to_string(),
+    };
+    SignInError::Failed { why: sanitize::sanitize_line(&why).into_owned() }
 }

@@ -54,7 +54,14 @@ pub(super) async fn call(
         return outcome.map(CallFinish::done);
     }
     let again = request.again.take();
-    let found = find_tool(stage, &name, server.as_deref()).await?;
+    let found = match find_tool(stage, &name, server.as_deref()).await {
+        Ok(found) => found,
+        // Without a sign-in nobody knows the server's tools.
+        Err(error) => {
+            Box::pin(stage.sign_in_for_call(error)).await?;
+            find_tool(stage, &name, server.as_deref()).await?
+        }
+    };
     record.set_server(&found.placed);
     record.set_item(&found.item.name);
     check_visibility(&found.item, &name, request.origin)?;

@@ -101,7 +101,15 @@ impl Stage {
         };
         loop {
             self.clock.enter(CallStage::Connect);
-            let live = self.ready(placed, &connection).await?;
+            let live = match self.ready(placed, &connection).await {
+                Ok(live) => live,
+                Err(error) => {
+                    self.clock.enter(CallStage::Questions);
+                    Box::pin(self.sign_in_for_call(error)).await?;
+                    self.clock.enter(CallStage::Connect);
+                    self.ready(placed, &connection).await?
+                }
+            };
             let _log_level = self.want_log_level(&request, &connection, &live).await;
             self.clock.enter(CallStage::Server);
             let began = Instant::now();

@@ -121,6 +121,11 @@ impl Bridge {
         Self::with(engine, workspace, options, Some(agent))
     }
 
+    /// The engine that is shown.
+    pub fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
     /// A weak reference, for a cache that does not keep the bridge alive.
     pub fn downgrade(&self) -> WeakBridge {
         WeakBridge(Arc::downgrade(&self.0))

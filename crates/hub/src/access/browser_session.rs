@@ -1,7 +1,7 @@
 //! Browser sessions: which principal the browser of a person belongs to, at one address of the hub.
 //!
-//! A session is a sealed cookie. It begins when the person proved who they are (`sign_in_pages`): with a one-time code
-//! of a token, or with the issuer. It belongs to one principal and to one address, and ends after a fixed time, when
+//! A session is a sealed cookie. It begins when the person proved who they are (`sign_in_pages`), with a one-time code for
+//! a token, of ours or of the issuer. It belongs to one principal and to one address, and ends after a fixed time, when
 //! the person signs the browser out, and with the token that it began with: a revoked token has no session at the next
 //! request. Browsers send the cookie with a navigation from another site, because the way back from an authorization
 //! server is one (`SameSite=Lax`); so a page that changes something asks for [`BrowserSessions::is_own_page`], too.
@@ -103,15 +103,22 @@ impl BrowserSessions {
     /// Returns the session of a request; `None` where there is none, or where it has ended. Reads the file of tokens
     /// if that has changed.
     pub(crate) fn find(&self, headers: &HeaderMap) -> Option<BrowserSession> {
-        let name = self.cookie_name(SESSION_COOKIE);
-        let sealed = find_cookie(headers, &name)?;
-        let text = self.sealer.open(&self.binding(HandleKind::BrowserSession), sealed).ok()?;
-        let cookie: SessionCookie = serde_json::from_slice(&text).ok()?;
+        let cookie: SessionCookie =
+            self.open_cookie(SESSION_COOKIE, HandleKind::BrowserSession, headers)?;
         let key = SessionKey::of_secret(&cookie.secret);
         if self.ended.lock().contains(&key) {
             return None;
         }
         Some(BrowserSession { principal: self.principal(&cookie.proof)?, key })
+    }
+
+    /// How the client of this request, which `principal` was admitted as, proved who it is. `None` without a token.
+    pub(crate) fn proof(&self, principal: &Principal, headers: &HeaderMap) -> Option<SessionProof> {
+        if principal.issuer().is_some() {
+            return SessionProof::of_issued(principal);
+        }
+        let (_, secret) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        self.tokens.token(secret.trim()).map(|token| SessionProof::Token { id: token.id })
     }
 
     /// Begins a session. Returns the value of the `Set-Cookie` header that gives it to the browser.
@@ -146,7 +153,7 @@ impl BrowserSessions {
     }
 
     /// Seals `content` into the cookie of this short name.
-    pub(crate) fn seal_cookie(
+    fn seal_cookie(
         &self,
         name: &str,
         kind: HandleKind,
@@ -159,7 +166,7 @@ impl BrowserSessions {
     }
 
     /// Opens the cookie of this short name.
-    pub(crate) fn open_cookie<T: for<'a> Deserialize<'a>>(
+    fn open_cookie<T: for<'a> Deserialize<'a>>(
         &self,
         name: &str,
         kind: HandleKind,
@@ -171,7 +178,7 @@ impl BrowserSessions {
     }
 
     /// The value of the `Set-Cookie` header that takes the cookie of this short name from the browser.
-    pub(crate) fn clear_cookie(&self, name: &str) -> HeaderValue {
+    fn clear_cookie(&self, name: &str) -> HeaderValue {
         let header = self.cookie_header(name, "", Duration::ZERO);
         header.unwrap_or(HeaderValue::from_static(""))
     }
@@ -221,7 +228,8 @@ impl BrowserSession {
     }
 
     /// What tells this session from all others.
-    pub(crate) fn key(&self) -> SessionKey {
+    #[cfg(test)]
+    fn key(&self) -> SessionKey {
         self.key
     }
 }

@@ -9,6 +9,8 @@ use switchboard_core::principal::Principal;
 use switchboard_gateway::face::{TokenDenial, TokenVerifier};
 use switchboard_wire::http::HttpPoolOptions;
 
+use super::sign_in_pages::CODE_PATH;
+
 /// The paths of the faces; paths below them belong to the face too.
 const FACE_PATHS: [&str; 3] = ["/mcp", "/sse", "/ws"];
 const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
@@ -85,6 +87,8 @@ impl TokenVerifier for IssuedTokenVerifier {
 fn resource(path: &str) -> Option<String> {
     let path = match path.strip_prefix("/messages") {
         Some(rest) => format!("/sse{rest}"),
+        // A token for all servers is good for a one-time code, which signs in to them.
+        None if path == CODE_PATH => "/mcp".to_owned(),
         None => path.to_owned(),
     };
     let is_of = |face: &str| {
@@ -106,6 +110,7 @@ mod tests {
             ("/mcp/github", Some("/mcp/github")),
             ("/messages/github", Some("/sse/github")),
             ("/ws/agent/a", Some("/ws/agent/a")),
+            ("/sign-in-code", Some("/mcp")),
             ("/mcpx", None),
             ("/metrics", None),
             ("/mcp/\"evil", None),

@@ -1,19 +1,23 @@
 //! Access control of an address: from [`AccessOptions`] to the options of the faces there.
 //!
 //! Used by `serve`, `plugin serve` and the hub before anything listens; it refuses options that would let strangers
-//! in. It does not listen.
+//! in. It also makes the pages on which people of other machines sign in. It does not listen.
 
-#[allow(dead_code, reason = "the pages that it is for come next")]
-pub(crate) mod browser_session;
+mod browser_session;
 mod issued_tokens;
+mod sign_in_codes;
+pub(crate) mod sign_in_links;
+mod sign_in_pages;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use axum::Router;
 use serde_json::{Value, json};
 use switchboard_auth::TrustedIssuer;
+use switchboard_core::sealing::HandleSealer;
 use switchboard_gateway::face::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate, TlsIdentity,
     TokenVerifier, is_public_name,
@@ -24,7 +28,10 @@ use url::Url;
 
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::{AccessOptions, ClientAuth, HubError};
+use browser_session::BrowserSessions;
 use issued_tokens::IssuedTokenVerifier;
+use sign_in_links::{PageAddressLease, SignInLinkTable};
+use sign_in_pages::SignInPages;
 
 /// Which clients are let in at an address, settled before anything listens there.
 #[derive(Debug)]
@@ -148,6 +155,22 @@ impl AccessSetup {
             tls: self.tls.clone(),
             ..FaceOptions::local()
         }
+    }
+
+    /// The pages at `bound` on which people sign in, and the announcement of their address to `links`. `None` if the
+    /// address has no origin.
+    pub(crate) fn sign_in_pages(
+        &self,
+        links: &SignInLinkTable,
+        sealer: Arc<dyn HandleSealer>,
+        bound: SocketAddr,
+    ) -> Option<(Router, PageAddressLease)> {
+        let base = Url::parse(&self.base_url(bound)).ok()?;
+        let tokens = StoredTokenVerifier::new(self.store.clone());
+        let sessions = BrowserSessions::new(sealer, tokens, base.clone());
+        let issuer = self.trust.as_ref().map(|trust| trust.issuer.clone());
+        let pages = SignInPages::new(links.clone(), sessions).routes();
+        Some((pages, links.add_address(base, issuer)))
     }
 
     fn token_verifier(&self, bound: SocketAddr) -> Arc<dyn TokenVerifier> {

@@ -89,6 +89,10 @@ pub trait BrowserSignIn: Send + Sync {
         &'a self,
         challenges: &'a [String],
     ) -> BoxFuture<'a, Result<String, CredentialError>>;
+
+    /// Waits until the sign-in that is under way has ended, and says why if no one signed in. Where none is under way,
+    /// it is about the one before.
+    fn ended(&self) -> BoxFuture<'_, Result<(), CredentialError>>;
 }
 
 /// Method and URL of the request that needs headers: some credentials are valid for one request only.

@@ -261,7 +261,8 @@ async fn serve_faces(
     let address = bound.address();
     let snapshot = workspace.snapshot();
     let state_dir = &caller.surroundings.state_dir;
-    let faces = WorkspaceFaces::new(bound, workspace, access, admin, &serve.apps, state_dir).await;
+    let (links, apps) = (&caller.sign_in_links, &serve.apps);
+    let faces = WorkspaceFaces::new(bound, workspace, access, links, admin, apps, state_dir).await;
     let faces = faces.with_probes_while_draining();
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));

@@ -17,6 +17,7 @@ async fn wait(bench: &Bench) -> String {
         Err(ConnectionNotReady::NeedsAuth(_)) => "needs-auth".into(),
         Err(ConnectionNotReady::Timeout { .. }) => "timeout".into(),
         Err(ConnectionNotReady::Limit(_)) => "limit".into(),
+        Err(ConnectionNotReady::NotSignedIn(_)) => "not signed in".into(),
     };
     format!("{what} after {}", tenths(began.elapsed()))
 }

@@ -82,6 +82,15 @@ impl BrowserSignIn for Door {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(Ok(PAGE.to_owned())))
     }
+
+    fn ended(&self) -> BoxFuture<'_, Result<(), CredentialError>> {
+        Box::pin(async move {
+            while !self.is_open.load(Ordering::Relaxed) {
+                self.changed.notified().await;
+            }
+            Ok(())
+        })
+    }
 }
 
 struct Doors(Arc<Door>);

@@ -46,7 +46,7 @@ pub(super) struct AccessControl {
 /// Paths without access control: they reveal nothing.
 const OPEN_PATHS: [&str; 3] = ["/health", "/healthz", "/readyz"];
 /// Paths beside the faces, which have their own access control.
-const BESIDE_PREFIXES: [&str; 2] = ["/api/", "/console/"];
+const BESIDE_PREFIXES: [&str; 3] = ["/api/", "/console/", "/sign-in/"];
 /// The path of the resource metadata (RFC 9728), which clients need before they have a token.
 pub(super) const RESOURCE_METADATA_PATH: &str = "/.well-known/oauth-protected-resource";
 
