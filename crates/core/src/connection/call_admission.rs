@@ -1,4 +1,5 @@
-//! Counts the calls in flight on one connection, by session, and limits them.
+//! Counts the calls in flight on one connection, by session, and limits them. On a connection that principals share, one
+//! of them cannot take the places of all others.
 //!
 //! Used by `dispatch::upstream` through `Connection::admit`. The limit is in `connection::timing`.
 
@@ -9,12 +10,20 @@ use slab::Slab;
 use tokio::time::Instant;
 
 use super::{Connection, error::ConnectionBusy};
+use crate::principal::LOCAL_PRINCIPAL;
 
-/// The calls in flight on one connection, each with the id of its session, and when the connection was last needed.
+/// The calls in flight on one connection, and when the connection was last needed.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    calls: Mutex<Slab<Arc<str>>>,
+    calls: Mutex<Slab<AdmittedCall>>,
     needed_at: Mutex<Instant>,
+}
+
+/// A call in flight, by the ids of its session and of its principal.
+#[derive(Debug)]
+struct AdmittedCall {
+    session: Arc<str>,
+    principal: Arc<str>,
 }
 
 /// A call's place among those in flight, until it is dropped.
@@ -37,12 +46,22 @@ impl InFlight {
         (self.count() == 0).then(|| *self.needed_at.lock())
     }
 
-    fn enter(&self, session: Arc<str>, limit: usize) -> Result<usize, ConnectionBusy> {
+    /// Admits a call. Where principals share the connection, one other than the local one has at most as many places as
+    /// are still free: half of them if it is alone.
+    fn enter(
+        &self,
+        call: AdmittedCall,
+        limit: usize,
+        is_shared: bool,
+    ) -> Result<usize, ConnectionBusy> {
         let mut calls = self.lock();
-        if calls.len() >= limit {
+        let free = limit.saturating_sub(calls.len());
+        let is_own = |(_, other): &(usize, &AdmittedCall)| other.principal == call.principal;
+        let is_bounded = is_shared && *call.principal != *LOCAL_PRINCIPAL;
+        if free == 0 || is_bounded && calls.iter().filter(is_own).count() >= free {
             return Err(ConnectionBusy { limit });
         }
-        Ok(calls.insert(session))
+        Ok(calls.insert(call))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -53,13 +72,13 @@ impl InFlight {
     pub(super) fn sessions(&self) -> Vec<(String, usize)> {
         let calls = self.lock();
         let mut sessions = BTreeMap::<&str, usize>::new();
-        for (_, session) in &*calls {
-            *sessions.entry(session).or_default() += 1;
+        for (_, call) in &*calls {
+            *sessions.entry(&call.session).or_default() += 1;
         }
         sessions.into_iter().map(|(session, count)| (session.to_owned(), count)).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Slab<Arc<str>>> {
+    fn lock(&self) -> MutexGuard<'_, Slab<AdmittedCall>> {
         self.calls.lock()
     }
 }
@@ -76,9 +95,12 @@ impl CallAdmission {
     pub(super) fn new(
         connection: Arc<Connection>,
         session: Arc<str>,
+        principal: Arc<str>,
     ) -> Result<Self, ConnectionBusy> {
         let core = &connection.core;
-        let at = core.in_flight.enter(session, core.shared.timing.calls_in_flight)?;
+        let (limit, is_shared) =
+            (core.shared.timing.calls_in_flight, core.spec.principal.is_none());
+        let at = core.in_flight.enter(AdmittedCall { session, principal }, limit, is_shared)?;
         Ok(Self { connection, at })
     }
 }

@@ -417,9 +417,14 @@ impl Connection {
         is_missing && self.core.spec.credentials.sign_in_page().is_some()
     }
 
-    /// Admits a call of `session`, unless too many are in flight.
-    pub fn admit(self: &Arc<Self>, session: Arc<str>) -> Result<CallAdmission, ConnectionBusy> {
-        CallAdmission::new(self.clone(), session)
+    /// Admits a call of `session`, unless too many are in flight, or too many of `principal` where others share the
+    /// connection.
+    pub fn admit(
+        self: &Arc<Self>,
+        session: Arc<str>,
+        principal: Arc<str>,
+    ) -> Result<CallAdmission, ConnectionBusy> {
+        CallAdmission::new(self.clone(), session, principal)
     }
 
     /// Returns the sessions with calls in flight, and how many each has.

@@ -85,7 +85,8 @@ impl Stage {
         self.clock.enter(CallStage::Connect);
         let connection = self.connection(placed).await?;
         let session = self.caller.id();
-        let admitted = connection.admit(Arc::clone(session));
+        let principal = self.caller.session().principal.id();
+        let admitted = connection.admit(Arc::clone(session), Arc::clone(principal));
         let _place = admitted.map_err(|_| CallError::Busy { server: server.clone() })?;
         let (key, hears) = (connection.key(), self.emit.sender());
         let in_flight = self.engine.under_way.add(key, self.caller.clone(), hears);

@@ -3,7 +3,9 @@
 use std::{io, sync::Arc, time::Duration};
 
 use http::Method;
-use switchboard_core::connection::{ConnectionBusy, ConnectionStats, ConnectionTiming};
+use switchboard_core::connection::{
+    ConnectionBusy, ConnectionSpec, ConnectionStats, ConnectionTiming,
+};
 use switchboard_testkit::scripted::{Part, Scripted};
 use switchboard_wire::{
     Error,
@@ -11,7 +13,7 @@ use switchboard_wire::{
     http::{ConnectFailure, DisconnectKind, HttpError, RequestSummary, ResponseProgress},
 };
 
-use super::bench::{Bench, pass, seconds, shared, sign_in, timing};
+use super::bench::{Bench, pass, seconds, shared, sign_in, spec, timing};
 
 fn doing() -> RequestSummary {
     RequestSummary::new(Method::POST, &"https://example.test/mcp".parse().unwrap())
@@ -153,13 +155,16 @@ async fn so_many_calls_and_no_more() {
     let timing = ConnectionTiming { calls_in_flight: 3, ..timing() };
     let bench = Bench::with(Scripted::new([Part::Serves]), shared(timing));
     let connection = &bench.connection;
-    let first = connection.admit("a".into()).unwrap();
-    let _second = connection.admit("b".into()).unwrap();
-    let third = connection.admit("a".into()).unwrap();
-    assert_eq!(connection.admit("c".into()).unwrap_err(), ConnectionBusy { limit: 3 });
+    let first = connection.admit("a".into(), "local".into()).unwrap();
+    let _second = connection.admit("b".into(), "local".into()).unwrap();
+    let third = connection.admit("a".into(), "local".into()).unwrap();
+    assert_eq!(
+        connection.admit("c".into(), "local".into()).unwrap_err(),
+        ConnectionBusy { limit: 3 }
+    );
     assert_eq!(connection.sessions_in_flight(), [("a".into(), 2), ("b".into(), 1)]);
     drop(first);
-    let _fourth = connection.admit("c".into()).unwrap();
+    let _fourth = connection.admit("c".into(), "local".into()).unwrap();
     drop(third);
     assert_eq!(connection.sessions_in_flight(), [("b".into(), 1), ("c".into(), 1)]);
     assert_eq!(connection.stats().calls_in_flight, 2);
@@ -168,10 +173,30 @@ async fn so_many_calls_and_no_more() {
 #[tokio::test(start_paused = true)]
 async fn the_limit_is_256_unless_said_otherwise() {
     let bench = Bench::new([Part::Serves]);
-    let admitted: Vec<_> = (0..256).map(|_| bench.connection.admit("a".into()).unwrap()).collect();
-    assert!(bench.connection.admit("a".into()).is_err());
+    let admitted: Vec<_> =
+        (0..256).map(|_| bench.connection.admit("a".into(), "local".into()).unwrap()).collect();
+    assert!(bench.connection.admit("a".into(), "local".into()).is_err());
     drop(admitted);
     assert!(bench.connection.sessions_in_flight().is_empty());
+}
+
+/// One principal with many calls under way does not take the places of others on a connection that they share.
+#[tokio::test(start_paused = true)]
+async fn the_calls_of_one_principal_leave_room_for_others_on_a_shared_connection() {
+    let counts = |owner: Option<&str>, principals: [&str; 3]| {
+        let timing = ConnectionTiming { calls_in_flight: 8, ..timing() };
+        let server = Scripted::new([Part::Serves]);
+        let spec = ConnectionSpec { principal: owner.map(Into::into), ..spec("one", &server) };
+        let bench = Bench::of(spec, server, shared(timing));
+        let admit = |principal: &str| bench.connection.admit("s".into(), principal.into());
+        let all = principals
+            .map(|principal| std::iter::from_fn(|| admit(principal).ok()).collect::<Vec<_>>());
+        all.map(|admitted| admitted.len())
+    };
+    assert_eq!(counts(None, ["user:ada", "user:bob", "user:eve"]), [4, 2, 1]);
+    // The person who runs the engine may use every place, and so may the only principal of a connection.
+    assert_eq!(counts(None, ["local", "user:ada", "user:bob"]), [8, 0, 0]);
+    assert_eq!(counts(Some("user:ada"), ["user:ada", "user:ada", "user:ada"]), [8, 0, 0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,7 +35,7 @@ async fn a_server_that_nothing_waits_for_is_not_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_nothing_while_a_call_waits_is_silent_until_it_answers() {
     let bench = bench(&hung()).await;
-    let call = bench.connection.admit("s".into()).unwrap();
+    let call = bench.connection.admit("s".into(), "local".into()).unwrap();
     pass(seconds(60)).await;
     // Quiet for more than 10 seconds, asked, and given 5 more.
     assert_eq!(bench.heard.take(), ["20.0 silent"]);
@@ -55,7 +55,7 @@ async fn a_server_that_answers_nothing_while_a_call_waits_is_silent_until_it_ans
 async fn any_answer_will_do() {
     let check = async |answers: &[(&str, Said)]| {
         let bench = bench(answers).await;
-        let _call = bench.connection.admit("s".into()).unwrap();
+        let _call = bench.connection.admit("s".into(), "local".into()).unwrap();
         pass(seconds(300)).await;
         assert!(asked(&bench.server) >= 10, "{answers:?}");
         assert_eq!(bench.heard.take(), Vec::<String>::new(), "{answers:?}");
@@ -72,7 +72,7 @@ async fn any_answer_will_do() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_answered_meanwhile_is_an_answer() {
     let bench = bench(&hung()).await;
-    let _call = bench.connection.admit("s".into()).unwrap();
+    let _call = bench.connection.admit("s".into(), "local".into()).unwrap();
     let live = bench.connection.state().live().cloned().unwrap();
     for _ in 0..100 {
         pass(seconds(4)).await;
