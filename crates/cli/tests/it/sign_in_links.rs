@@ -70,9 +70,10 @@ impl<'a> Browser<'a> {
     }
 
     fn send(&mut self, what: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
-        let cookie = self.cookie.clone();
+        let (origin, cookie) = (self.origin(), self.cookie.clone());
+        let host = ("host", origin.strip_prefix("http://").unwrap());
         let cookie = cookie.iter().map(|cookie| ("cookie", cookie.as_str()));
-        let headers: Vec<_> = headers.iter().copied().chain(cookie).collect();
+        let headers: Vec<_> = headers.iter().copied().chain([host]).chain(cookie).collect();
         let (status, answer) = self.serving.send(what, &headers, body);
         let set = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "));
         if let Some(set) = set {
@@ -198,6 +199,40 @@ fn a_call_asks_with_a_link_and_goes_on_by_itself() {
             let accounts = listed["accounts"].as_array().unwrap().iter();
             let who: Vec<_> = accounts.map(|account| account["principal"].clone()).collect();
             assert_eq!(who, ["user:ada"]);
+        }
+    });
+}
+
+/// A sign-in that is lent is used by others, and not replaced: else one of them could have everybody act as them.
+#[test]
+fn nobody_else_replaces_a_sign_in_that_is_lent() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let scene = Scene::new(Era::Modern).await;
+        let settings = scene.story.home.path().join(".config/switchboard/settings.json");
+        let text = std::fs::read_to_string(&settings).unwrap();
+        let mut lent: Value = serde_json::from_str(&text).unwrap();
+        lent["mcpServers"]["web"]["signIn"] = "shared".into();
+        let authenticate = || CallRequest::call_tool("web__authenticate", &Raw::empty_object());
+        let client = connect(&scene.serving, PLAIN_FACE, &scene.ada).await.0;
+        assert!(end(client.call(authenticate())).await.contains("/sign-in/link/"));
+        std::fs::write(&settings, lent.to_string()).unwrap();
+        let mut said = end(client.call(authenticate())).await;
+        while said.contains("/sign-in/link/") {
+            // The hub has not read the settings yet.
+            said = end(client.call(authenticate())).await;
+        }
+        assert!(said.contains("lends its own sign-in"), "{said}");
+        assert!(!said.contains("http"), "{said}");
+        let able = scene.client(ASKING_FACES[0], &scene.ada).await;
+        let mut running = whoami(&able);
+        loop {
+            match running.next().await {
+                Ok(ExchangeEvent::NeedsInput(asked)) => panic!("{asked:?}"),
+                Ok(ExchangeEvent::Done(result)) => panic!("{result}"),
+                Ok(_) => {}
+                Err(error) => break assert!(error.to_string().contains("needs authentication")),
+            }
         }
     });
 }

@@ -24,6 +24,9 @@ pub enum SignInError {
     /// The server has no sign-in page.
     #[error("there is no page to sign in on")]
     NoPage,
+    /// The server is reached with the sign-in of the person who runs the engine, which others may use and not change.
+    #[error("the person who runs this switchboard lends its own sign-in, and has to sign in")]
+    Lent,
     /// The credentials refused.
     #[error("{why}")]
     Failed {

@@ -22,6 +22,9 @@ const PERSON_TIMEOUT: Duration = Duration::from_mins(10);
 /// Calls the tool for a server.
 pub(super) async fn call(stage: &Stage, placed: &AppliedServer) -> CallOutcome {
     let server = &placed.name;
+    if !stage.may_sign_in(placed) {
+        return failed(server, &SignInError::Lent);
+    }
     // The person may not have heard yet why the last sign-in failed.
     let before = placed.connection.sign_in_ended().now_or_never();
     match placed.connection.sign_in().await {
@@ -59,7 +62,8 @@ impl Stage {
             return Err(error);
         }
         let can_be_shown = !self.caller.session().principal.is_local() && self.shows_pages();
-        let placed = self.applied.server(server).filter(|_| can_be_shown);
+        let placed = self.applied.server(server);
+        let placed = placed.filter(|placed| can_be_shown && self.may_sign_in(placed));
         let Some(placed) = placed else { return Err(error) };
         let connection = self.caller.bound_connection(placed);
         let Ok(url) = connection.sign_in().await else { return Err(error) };
@@ -90,6 +94,12 @@ impl Stage {
         let answer = self.elicit(placed, &Raw::from(params)).await;
         let action = answer.get("action").ok().flatten().and_then(|action| action.to_text());
         action.as_deref() == Some("accept")
+    }
+
+    /// Whether a sign-in that this caller begins would be its own. A sign-in that the local principal lends could
+    /// otherwise be replaced by that of another.
+    fn may_sign_in(&self, placed: &AppliedServer) -> bool {
+        self.caller.session().principal.is_local() || !placed.lends_sign_in()
     }
 
     fn shows_pages(&self) -> bool {

@@ -128,6 +128,11 @@ impl AppliedState {
 // === impl AppliedServer ===
 
 impl AppliedServer {
+    /// Whether other principals than the local one reach the server with the credentials of the local one.
+    pub(crate) fn lends_sign_in(&self) -> bool {
+        self.guest_access == GuestAccess::Same
+    }
+
     /// Returns this server with another connection.
     pub(in crate::engine) fn with_connection(&self, connection: Arc<Connection>) -> Self {
         Self { spec: connection.spec().clone(), connection, ..self.clone() }
