@@ -75,6 +75,7 @@ mod stored_secrets;
 mod story;
 mod terminal;
 mod tools;
+mod two_people;
 mod ui;
 mod unwritable;
 mod upgrade;

@@ -13,7 +13,7 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::ws::WsOptions;
 
 use crate::Home;
-use crate::guarding::{Serving, token};
+use crate::guarding::{HELLO, Serving, TOOLS, json as output_json, session, token};
 
 /// What one user stored, and no other may read.
 const SECRET: &str = "hush";
@@ -144,4 +144,49 @@ fn the_first_client_of_a_user_is_told_what_its_servers_say_and_hears_of_changes_
         let news = tokio::time::timeout(std::time::Duration::from_secs(20), hears.next()).await;
         news.expect("no news").unwrap();
     });
+}
+
+/// Groups are those of the token: with the next token of the same person another rule counts, over every face, and a
+/// session that began with the group is not continued without it.
+#[test]
+fn a_group_that_is_taken_away_is_gone_with_the_next_token() {
+    let home = home(&json!({}));
+    let path = home.path().join(".config/switchboard/settings.json");
+    let mut settings: Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    settings["permissions"] = json!({
+        "defaultMode": "dontAsk",
+        "allow": [{ "rule": "mcp__notes__*", "for": { "group": "dev" } }],
+    });
+    std::fs::write(path, settings.to_string()).unwrap();
+    let create = |args: &[&str]| {
+        let created = output_json(&home, &[&["token", "create", "--user", "ada"], args].concat());
+        created["token"].as_str().unwrap().to_owned()
+    };
+    let (member, former) = (create(&["--group", "dev"]), create(&["--group", "ops"]));
+    let serving = Serving::start(&home, &["--auth", "token"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let may_write = async |face, token: &str| {
+        let (client, _inbox) = connect(&serving, face, token).await;
+        let arguments = Raw::from_value(&json!({ "note": SECRET })).unwrap();
+        let call = CallRequest::call_tool("notes__write", &arguments);
+        match client.call(call).result().await {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(error.to_string().contains("may not be called"), "{error}");
+                false
+            }
+        }
+    };
+    runtime.block_on(async {
+        for face in FACES {
+            assert!(may_write(face, &member).await, "{face:?}");
+            assert!(!may_write(face, &former).await, "{face:?}");
+        }
+    });
+    let [member, former] = [member, former].map(|token| format!("Bearer {token}"));
+    let id = session(&serving.post(&[("authorization", &member)], HELLO).1);
+    let list =
+        |token: &str| serving.post(&[("authorization", token), ("mcp-session-id", &id)], TOOLS).0;
+    assert_eq!([list(&former), list(&member)], [404, 200]);
 }
