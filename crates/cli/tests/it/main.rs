@@ -73,6 +73,7 @@ mod skills;
 mod start_folder;
 mod stored_secrets;
 mod story;
+mod teams;
 mod terminal;
 mod tools;
 mod two_people;
