@@ -11,12 +11,15 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::heartbeat::{self, HeartbeatWriter, LastContact, ReplicaFacts, ReplicaId};
 use crate::nats::{Bucket, NatsConnection};
 use crate::status::{self, MAX_REPLICAS};
-use crate::{ClusterError, ClusterKeys, ClusterOptions};
+use crate::{ClusterError, ClusterKeys, ClusterOptions, PeerLink, SessionStore};
 
 /// This replica's place in its cluster. Dropping it ends the heartbeats; [`leave`](Self::leave) tells the others.
 pub struct Cluster {
     id: ReplicaId,
     bucket: Bucket,
+    keys: ClusterKeys,
+    sessions: SessionStore,
+    peers: PeerLink,
     contact: ClusterContact,
     warnings: Vec<String>,
     over: CancellationToken,
@@ -44,6 +47,8 @@ impl Cluster {
         let nats = NatsConnection::open(options).await?;
         let bucket = heartbeat::open_heartbeats(&nats, &options.name).await?;
         let (id, last) = (ReplicaId::random()?, LastContact::new());
+        let sessions = SessionStore::open(&nats, &options.name, keys.clone()).await?;
+        let peers = PeerLink::open(&nats, &options.name, keys.clone(), id.clone()).await?;
         let writer = HeartbeatWriter {
             id: id.clone(),
             facts,
@@ -61,12 +66,27 @@ impl Cluster {
         let over = CancellationToken::new();
         let heartbeats = AbortOnDropHandle::new(tokio::spawn(writer.run(over.clone())));
         let contact = ClusterContact { last, stale_after: options.stale_after };
-        Ok(Self { id, bucket, contact, warnings, over, heartbeats })
+        Ok(Self { id, bucket, keys, sessions, peers, contact, warnings, over, heartbeats })
     }
 
     /// The name of this run of the replica.
     pub fn id(&self) -> &ReplicaId {
         &self.id
+    }
+
+    /// The keys that all replicas have.
+    pub fn keys(&self) -> &ClusterKeys {
+        &self.keys
+    }
+
+    /// The sessions that all replicas share.
+    pub fn sessions(&self) -> &SessionStore {
+        &self.sessions
+    }
+
+    /// The link to the other replicas.
+    pub fn peers(&self) -> &PeerLink {
+        &self.peers
     }
 
     /// What a person should know about the cluster, as of joining.

@@ -87,6 +87,12 @@ pub enum ClusterError {
         /// The deadline.
         seconds: u64,
     },
+    /// Other replicas changed the same value all the time.
+    #[error("cannot {action}: other replicas change it at the same time")]
+    Contended {
+        /// What was asked.
+        action: &'static str,
+    },
     /// The keys of the purposes cannot be derived.
     #[error("cannot derive the keys of the cluster")]
     Derive,

@@ -27,7 +27,7 @@ const MAX_RECORDS_BYTES: i64 = 16 << 20;
 const RECORD_FORMAT: u32 = 1;
 
 /// The name of one run of a replica: random, new with each start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ReplicaId(String);
 
@@ -118,6 +118,12 @@ impl ReplicaId {
     /// The id that is the key of a record.
     pub(crate) fn of_key(key: &str) -> Self {
         Self(key.to_owned())
+    }
+
+    /// The id that is written in `text`, if it is one.
+    pub fn of_text(text: &str) -> Option<Self> {
+        let is_id = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| Self(text.to_owned()))
     }
 
     /// The id as text.

@@ -1,4 +1,4 @@
-//! Several replicas as one switchboard: keys, the connection to NATS, membership.
+//! Several replicas as one switchboard: keys, the connection to NATS, membership, sessions, exchanges of two replicas.
 //!
 //! Used by `switchboard serve --cluster` and `switchboard cluster status`; no other crate names it. A replica joins
 //! with [`Cluster::join`] and tells the others of itself; [`read_status`] shows all replicas. NATS `JetStream` moves and
@@ -11,7 +11,9 @@ mod heartbeat;
 mod keys;
 mod nats;
 mod options;
+mod peers;
 mod private_text;
+mod sessions;
 mod status;
 
 pub use cluster::{Cluster, ClusterContact};
@@ -20,4 +22,8 @@ pub use heartbeat::{HEARTBEAT_INTERVAL, ReplicaFacts, ReplicaId};
 pub use keys::{ClusterKeys, KeyId, KeyPurpose, SealedValueError};
 pub use nats::NatsAddresses;
 pub use options::{ClusterName, ClusterOptions};
+pub use peers::{PeerError, PeerEvent, PeerLink, PeerReply, PeerRequest};
+pub use sessions::{
+    MAX_CLIENT_BYTES, SESSION_LIFETIME, SessionName, SessionRecord, SessionStore, StoredSession,
+};
 pub use status::{ClusterStatus, ReplicaState, ReplicaStatus, read_status};

@@ -1,6 +1,6 @@
 //! The keys of a cluster: one file, one key per line; the first seals, all open.
 //!
-//! Used by `heartbeat` and `status`. [`ClusterKeys`] is the file as it is now; `seal` is what one key does. Whoever has
+//! Used by every module that shares something, and by the program for handles of clients. [`ClusterKeys`] is the file as it is now; `seal` is what one key does. Whoever has
 //! a key is trusted fully. It does not choose what is sealed.
 
 mod file;
@@ -15,6 +15,9 @@ pub use seal::{KeyId, KeyPurpose, SealedValueError};
 
 use crate::{ClusterError, ClusterName};
 use seal::ClusterKey;
+
+/// A keyed digest of 128 bits.
+pub(crate) type Digest = [u8; 16];
 
 /// The keys of one cluster. Clones share them.
 #[derive(Clone)]
@@ -68,6 +71,15 @@ impl ClusterKeys {
         let set = self.set();
         let key = set.keys.first().ok_or(ClusterError::Random)?;
         key.seal(purpose, place, value).ok_or(ClusterError::Random)
+    }
+
+    /// A digest of a value under the key that seals now: NATS cannot guess the value from it.
+    pub(crate) fn digest(&self, value: &[u8]) -> Result<Digest, ClusterError> {
+        let set = self.set();
+        let key = set.keys.first().ok_or(ClusterError::Random)?;
+        let mut digest = Digest::default();
+        digest.iter_mut().zip(key.digest(value).as_ref()).for_each(|(to, from)| *to = *from);
+        Ok(digest)
     }
 
     /// Opens a value that a replica sealed for this purpose and this place.

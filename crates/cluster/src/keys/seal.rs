@@ -6,8 +6,8 @@
 use std::fmt;
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::hkdf;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::{hkdf, hmac};
 
 use super::file::KeySecret;
 use crate::ClusterName;
@@ -23,6 +23,16 @@ const HEADER_BYTES: usize = 1 + ID_BYTES + NONCE_LEN;
 pub enum KeyPurpose {
     /// What a replica says of itself.
     Heartbeat,
+    /// The state that a client keeps for us between two requests.
+    Handle,
+    /// The id of a session.
+    SessionId,
+    /// What has changed in a session since it began.
+    SessionRecord,
+    /// What a client said of itself when its session began.
+    ClientDescription,
+    /// A message from replica to replica.
+    PeerMessage,
 }
 
 /// The name of a key, derived from it. It tells nothing about the key.
@@ -44,17 +54,30 @@ pub enum SealedValueError {
 pub(super) struct ClusterKey {
     id: KeyId,
     subkeys: Vec<LessSafeKey>,
+    digests: hmac::Key,
 }
 
 // === impl KeyPurpose ===
 
 impl KeyPurpose {
-    const ALL: [Self; 1] = [Self::Heartbeat];
+    const ALL: [Self; 6] = [
+        Self::Heartbeat,
+        Self::Handle,
+        Self::SessionId,
+        Self::SessionRecord,
+        Self::ClientDescription,
+        Self::PeerMessage,
+    ];
 
     /// The label. Part of what replicas share: it never changes.
     fn label(self) -> &'static str {
         match self {
             Self::Heartbeat => "heartbeat",
+            Self::Handle => "handle",
+            Self::SessionId => "session id",
+            Self::SessionRecord => "session record",
+            Self::ClientDescription => "client description",
+            Self::PeerMessage => "peer message",
         }
     }
 }
@@ -72,11 +95,17 @@ impl ClusterKey {
             UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new)
         };
         let subkeys = KeyPurpose::ALL.into_iter().map(subkey).collect::<Option<_>>()?;
-        Some(Self { id: KeyId(id), subkeys })
+        let digests = hmac::Key::new(hmac::HMAC_SHA256, &expand::<32>(&root, "digest", name)?);
+        Some(Self { id: KeyId(id), subkeys, digests })
     }
 
     pub(super) fn id(&self) -> KeyId {
         self.id
+    }
+
+    /// A digest of a value, which nobody without the key can compute.
+    pub(super) fn digest(&self, value: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.digests, value)
     }
 
     /// Seals a value; `None` without random numbers.

@@ -1,6 +1,6 @@
 //! A bucket: small values by key in NATS, kept on three nodes where there are three.
 //!
-//! Used by `heartbeat` and `status`. Every answer has a deadline. It does not know what the values are.
+//! Used by `heartbeat`, `status` and `sessions`. Every answer has a deadline. It does not know what the values are.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_nats::jetstream::context::{
     CreateKeyValueError, CreateStreamError, CreateStreamErrorKind,
 };
+use async_nats::jetstream::kv::UpdateErrorKind;
+use async_nats::jetstream::stream::LastRawMessageErrorKind;
 use async_nats::jetstream::{ErrorCode, kv};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
@@ -100,6 +102,51 @@ impl Bucket {
     pub(crate) async fn put(&self, key: &str, value: Vec<u8>) -> Result<(), ClusterError> {
         NatsConnection::within("write a value", self.0.put(key, Bytes::from(value))).await?;
         Ok(())
+    }
+
+    /// Reads a value from any node that keeps it. For values that never change under their key.
+    pub(crate) async fn get(&self, key: &str) -> Result<Option<Bytes>, ClusterError> {
+        NatsConnection::within("read a value", self.0.get(key)).await
+    }
+
+    /// Reads a value from the leader, so that no earlier write is missed, with its revision.
+    pub(crate) async fn get_latest(&self, key: &str) -> Result<Option<(Bytes, u64)>, ClusterError> {
+        let (action, subject) = ("read a value", format!("{}{key}", self.0.prefix));
+        let reading = self.0.stream.get_last_raw_message_by_subject(&subject);
+        match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
+            Ok(Ok(message)) => Ok(Some((message.payload, message.sequence))),
+            Ok(Err(error)) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Ok(Err(error)) => Err(ClusterError::store(action, error)),
+            Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
+        }
+    }
+
+    /// Writes a value if the present one has this revision, 0 for none. Whether it was written.
+    pub(crate) async fn put_if_unchanged(
+        &self,
+        key: &str,
+        value: Vec<u8>,
+        revision: u64,
+    ) -> Result<bool, ClusterError> {
+        let action = "write a value";
+        let writing = self.0.update(key, Bytes::from(value), revision);
+        match tokio::time::timeout(ANSWER_TIMEOUT, writing).await {
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(error)) if error.kind() == UpdateErrorKind::WrongLastRevision => Ok(false),
+            Ok(Err(error)) => Err(ClusterError::store(action, error)),
+            Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
+        }
+    }
+
+    /// The changes from now on, or after a revision.
+    pub(crate) async fn watch(&self, after: Option<u64>) -> Result<kv::Watch, ClusterError> {
+        let action = "watch a bucket";
+        match after {
+            None => NatsConnection::within(action, self.0.watch_all()).await,
+            Some(revision) => {
+                NatsConnection::within(action, self.0.watch_all_from_revision(revision + 1)).await
+            }
+        }
     }
 
     /// Removes a value.

@@ -33,7 +33,7 @@ const SEND_QUEUE: usize = 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct NatsConnection {
     pub(crate) jetstream: jetstream::Context,
-    client: Client,
+    pub(crate) client: Client,
     /// The addresses, without users.
     servers: String,
 }

@@ -6,5 +6,7 @@ mod credentials;
 mod liars;
 mod membership;
 mod nats_away;
+mod peers;
+mod sessions;
 mod support;
 mod trio;
