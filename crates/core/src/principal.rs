@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use serde::{Deserialize, Serialize};
+
 /// The id of the person who runs the engine.
 pub const LOCAL_PRINCIPAL: &str = "local";
 /// The id of every client of an address that asks for no identification.
@@ -16,11 +18,15 @@ pub const ANYONE_PRINCIPAL: &str = "anyone";
 ///
 /// Two values are equal if everything about them is, groups included: a session that one of them opened does not
 /// serve the other. Keys and stores take the [id](Self::id), which stays equal while groups change.
-#[derive(Clone, PartialEq, Eq, Hash)]
+///
+/// As JSON it goes from one replica to another that trusts it. No principal of a client is read from JSON.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "PrincipalInfo", into = "PrincipalInfo")]
 pub struct Principal(Arc<PrincipalInfo>);
 
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct PrincipalInfo {
+    #[serde(with = "shared_text")]
     id: Arc<str>,
     authentication: Authentication,
     issuer: Option<String>,
@@ -30,7 +36,8 @@ struct PrincipalInfo {
 }
 
 /// How a principal was established.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Authentication {
     /// The client runs as the user of this process: credentials of a socket or of a loopback connection, or the
     /// command itself.
@@ -170,6 +177,18 @@ impl Principal {
     }
 }
 
+impl From<PrincipalInfo> for Principal {
+    fn from(info: PrincipalInfo) -> Self {
+        Self(Arc::new(info))
+    }
+}
+
+impl From<Principal> for PrincipalInfo {
+    fn from(principal: Principal) -> Self {
+        (*principal.0).clone()
+    }
+}
+
 /// The id.
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -184,6 +203,21 @@ impl fmt::Debug for Principal {
             write!(f, " +{group}")?;
         }
         f.write_str(")")
+    }
+}
+
+/// A shared text as JSON.
+mod shared_text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Into::into)
     }
 }
 
@@ -208,6 +242,18 @@ mod tests {
         let ids: BTreeSet<_> = all.iter().map(Principal::id).collect();
         assert_eq!(ids.len(), all.len(), "{ids:?}");
         assert_eq!(all.iter().filter(|one| one.is_local()).count(), 1);
+    }
+
+    #[test]
+    fn another_replica_gets_an_equal_principal() {
+        for principal in [
+            Principal::local(),
+            Principal::service("ada", "1"),
+            Principal::issued("https://as.example", "ada").with_name("Ada").with_groups(["dev"]),
+        ] {
+            let text = serde_json::to_string(&principal).unwrap();
+            assert_eq!(serde_json::from_str::<Principal>(&text).unwrap(), principal, "{text}");
+        }
     }
 
     #[test]

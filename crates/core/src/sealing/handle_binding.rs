@@ -3,8 +3,12 @@
 //! Used by `sealing::sealer` as additional authenticated data, and by `gateway::bridge`, which builds the binding
 //! of each request.
 
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 use switchboard_wire::json::{JsonKind, Raw, decode_string};
+
+/// The version of the handle format.
+const HANDLE_VERSION: u8 = 1;
 
 /// The purpose of a handle. A handle opens only with an equal binding.
 ///
@@ -51,6 +55,25 @@ pub struct JsonDigest([u8; 32]);
 // === impl HandleKind ===
 
 impl HandleKind {
+    /// Makes a handle of sealed bytes.
+    pub fn to_handle(self, sealed: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode([&[HANDLE_VERSION, self.byte()], sealed].concat())
+    }
+
+    /// Returns the sealed bytes of a handle that claims to be of this kind.
+    pub fn sealed_bytes(self, handle: &str) -> Option<Vec<u8>> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(handle).ok()?;
+        let is_of_kind = bytes.get(..2)? == [HANDLE_VERSION, self.byte()];
+        is_of_kind.then(|| bytes.split_off(2))
+    }
+
+    /// Reads the kind that a handle claims. Only opening the handle shows whether the claim is true.
+    pub fn from_handle(handle: &str) -> Option<Self> {
+        // Four Base64 letters are three bytes: version and kind are the first two.
+        let start = URL_SAFE_NO_PAD.decode(handle.get(..4)?).ok()?;
+        (start[0] == HANDLE_VERSION).then(|| Self::from_byte(start[1])).flatten()
+    }
+
     const ALL: [Self; 6] = [
         Self::Parked,
         Self::Again,
@@ -60,11 +83,11 @@ impl HandleKind {
         Self::IssuerVisit,
     ];
 
-    pub(super) fn byte(self) -> u8 {
+    fn byte(self) -> u8 {
         self as u8
     }
 
-    pub(super) fn from_byte(byte: u8) -> Option<Self> {
+    fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.byte() == byte)
     }
 }
@@ -73,8 +96,8 @@ impl HandleKind {
 
 impl HandleBinding<'_> {
     /// Encodes the binding as bytes. Each part has its length before it, so that no part can run into the next.
-    pub(super) fn bytes(&self, version: u8) -> Vec<u8> {
-        let mut bytes = vec![version, self.kind.byte()];
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![HANDLE_VERSION, self.kind.byte()];
         for part in [self.place, self.principal, self.method, self.name] {
             bytes.extend((part.len() as u64).to_le_bytes());
             bytes.extend(part.as_bytes());

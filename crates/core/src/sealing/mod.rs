@@ -12,7 +12,7 @@ mod sealer;
 use std::time::Duration;
 
 pub use handle_binding::{HandleBinding, HandleKind, JsonDigest};
-pub use sealer::LocalSealer;
+pub use sealer::{ExpiryClock, LocalSealer};
 
 /// Seals handles and opens them again. On one machine the key lies in user state ([`LocalSealer`]); replicas that
 /// answer for one another share a key through an implementation of their own.

@@ -5,19 +5,14 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::Instant;
 
 use super::key::{self, SealingKey};
-use super::{HandleBinding, HandleKind, HandleRefusal, HandleSealer, SealError};
+use super::{HandleBinding, HandleRefusal, HandleSealer, SealError};
 use crate::problem::EngineProblem;
 
-/// The version of the handle format.
-const HANDLE_VERSION: u8 = 1;
-/// The bytes before the sealed part: version, kind, nonce.
-const HEADER_BYTES: usize = 2 + NONCE_LEN;
 /// The first bytes of the sealed part: the expiry time in milliseconds since 1970.
 const EXPIRY_BYTES: usize = 8;
 
@@ -28,7 +23,8 @@ pub struct LocalSealer {
 }
 
 /// The time of day, as a clock that never runs backwards.
-struct ExpiryClock {
+#[derive(Debug)]
+pub struct ExpiryClock {
     then: SystemTime,
     since: Instant,
 }
@@ -66,47 +62,31 @@ impl HandleSealer for LocalSealer {
         let key = self.key.as_ref().ok_or(SealError)?;
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).map_err(|_| SealError)?;
-        let expiry = self.clock.now().saturating_add(millis(lasts));
+        let expiry = self.clock.expiry(lasts);
         let mut sealed =
             Vec::with_capacity(EXPIRY_BYTES + payload.len() + CHACHA20_POLY1305.tag_len());
         sealed.extend(expiry.to_le_bytes());
         sealed.extend(payload);
-        let aad = Aad::from(bound.bytes(HANDLE_VERSION));
+        let aad = Aad::from(bound.to_bytes());
         let nonced = Nonce::assume_unique_for_key(nonce);
         key.seal_in_place_append_tag(nonced, aad, &mut sealed).map_err(|_| SealError)?;
-        let mut handle = vec![HANDLE_VERSION, bound.kind.byte()];
-        handle.extend(nonce);
-        handle.extend(sealed);
-        Ok(URL_SAFE_NO_PAD.encode(handle))
+        Ok(bound.kind.to_handle(&[&nonce[..], &sealed].concat()))
     }
 
     fn open(&self, bound: &HandleBinding<'_>, handle: &str) -> Result<Vec<u8>, HandleRefusal> {
         let key = self.key.as_ref().ok_or(HandleRefusal::Foreign)?;
-        let bytes = URL_SAFE_NO_PAD.decode(handle).map_err(|_| HandleRefusal::Foreign)?;
-        let (head, sealed) = bytes.split_at_checked(HEADER_BYTES).ok_or(HandleRefusal::Foreign)?;
-        if head[..2] != [HANDLE_VERSION, bound.kind.byte()] {
-            return Err(HandleRefusal::Foreign);
-        }
-        let nonce =
-            Nonce::try_assume_unique_for_key(&head[2..]).map_err(|_| HandleRefusal::Foreign)?;
+        let bytes = bound.kind.sealed_bytes(handle).ok_or(HandleRefusal::Foreign)?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE_LEN).ok_or(HandleRefusal::Foreign)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| HandleRefusal::Foreign)?;
         let mut sealed = sealed.to_vec();
-        let opened = key.open_in_place(nonce, Aad::from(bound.bytes(HANDLE_VERSION)), &mut sealed);
+        let opened = key.open_in_place(nonce, Aad::from(bound.to_bytes()), &mut sealed);
         let opened = opened.map_err(|_| HandleRefusal::Foreign)?;
         let (expiry, payload) =
             opened.split_first_chunk::<EXPIRY_BYTES>().ok_or(HandleRefusal::Foreign)?;
-        if u64::from_le_bytes(*expiry) <= self.clock.now() {
+        if self.clock.is_over(u64::from_le_bytes(*expiry)) {
             return Err(HandleRefusal::Expired);
         }
         Ok(payload.to_vec())
-    }
-}
-
-impl HandleKind {
-    /// Reads the kind that a handle claims. Only opening the handle shows whether the claim is true.
-    pub fn from_handle(handle: &str) -> Option<Self> {
-        // Four Base64 letters are three bytes: version and kind are the first two.
-        let start = URL_SAFE_NO_PAD.decode(handle.get(..4)?).ok()?;
-        (start[0] == HANDLE_VERSION).then(|| Self::from_byte(start[1])).flatten()
     }
 }
 
@@ -118,9 +98,26 @@ impl std::fmt::Debug for LocalSealer {
 
 // === impl ExpiryClock ===
 
+impl Default for ExpiryClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ExpiryClock {
-    fn new() -> Self {
+    /// A clock that begins now.
+    pub fn new() -> Self {
         Self { then: SystemTime::now(), since: Instant::now() }
+    }
+
+    /// The end of a time that begins now, in milliseconds since 1970.
+    pub fn expiry(&self, lasts: Duration) -> u64 {
+        self.now().saturating_add(millis(lasts))
+    }
+
+    /// Whether a time has ended.
+    pub fn is_over(&self, expiry: u64) -> bool {
+        expiry <= self.now()
     }
 
     /// Returns milliseconds since 1970, from the later of two clocks: the monotonic one stands still while the

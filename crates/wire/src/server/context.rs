@@ -56,6 +56,10 @@ impl LogSeverity {
     pub(super) fn parse(level: &str) -> Option<Self> {
         LOG_LEVELS.iter().position(|known| *known == level).map(Self)
     }
+
+    pub(super) fn as_str(self) -> &'static str {
+        LOG_LEVELS[self.0]
+    }
 }
 
 // === impl RequestContext ===
@@ -77,7 +81,7 @@ impl RequestContext {
 
     /// The least severe log level that the client wants, if it wants logs.
     pub fn log_level(&self) -> Option<&'static str> {
-        self.log_level.map(|LogSeverity(level)| LOG_LEVELS[level])
+        self.log_level.map(LogSeverity::as_str)
     }
 
     /// Whether the client declares a capability, by its path.

@@ -33,4 +33,4 @@ pub use handler::{
 };
 pub use prerendered_result::PrerenderedResult;
 pub use serve::{ServeOptions, serve};
-pub use session::HandlerSession;
+pub use session::{ClientSettings, HandlerSession};

@@ -43,7 +43,23 @@ pub struct HandlerSession<H> {
     pub(super) handler: Arc<H>,
     pub(super) outbox: Outbox,
     pub(super) state: Mutex<SessionState>,
-    ids: AtomicU64,
+    questions: QuestionIds,
+}
+
+/// The ids of questions to a legacy client: numbers, or texts with the mark of the process that asks.
+#[derive(Debug)]
+struct QuestionIds {
+    mark: Option<Arc<str>>,
+    next: AtomicU64,
+}
+
+/// What a legacy client has set in its session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// The least severe log level that it wants.
+    pub log_level: Option<&'static str>,
+    /// The resources that it subscribed to, in no order.
+    pub subscriptions: Vec<SubscribedResource>,
 }
 
 /// How long a droppable message waits for a client that does not read.
@@ -123,17 +139,54 @@ impl Outbox {
     }
 }
 
+// === impl QuestionIds ===
+
+impl QuestionIds {
+    fn id(&self, number: u64) -> Id {
+        match &self.mark {
+            None => Id::number(number),
+            Some(mark) => Id::text(&format!("{mark}-{number}")),
+        }
+    }
+
+    /// The number of a question of this session.
+    fn number(&self, id: &Id) -> Option<u64> {
+        let Some(mark) = &self.mark else { return id.as_u64() };
+        let text = id.raw().to_text()?;
+        text.strip_prefix(&**mark)?.strip_prefix('-')?.parse().ok()
+    }
+}
+
 // === impl HandlerSession ===
 
 impl<H: ServerHandler> HandlerSession<H> {
     /// A session that sends to `writer`.
     pub fn new(handler: Arc<H>, writer: LinkWriter) -> Arc<Self> {
+        Self::with_question_mark(handler, writer, None)
+    }
+
+    /// A session whose questions have ids that begin with `mark`, so that no other process that answers for the same
+    /// session asks under the same id.
+    pub fn with_question_mark(
+        handler: Arc<H>,
+        writer: LinkWriter,
+        mark: Option<Arc<str>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             handler,
             outbox: Outbox::new(writer),
             state: Mutex::default(),
-            ids: AtomicU64::new(1),
+            questions: QuestionIds { mark, next: AtomicU64::new(1) },
         })
+    }
+
+    /// What the client has set so far.
+    pub fn client_settings(&self) -> ClientSettings {
+        let state = self.state();
+        ClientSettings {
+            log_level: state.log_level.map(LogSeverity::as_str),
+            subscriptions: state.subscriptions.keys().cloned().collect(),
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
@@ -265,11 +318,12 @@ impl<H: ServerHandler> HandlerSession<H> {
 
     /// Sends a request to the client and waits for the answer. Dropping the future cancels the request.
     pub(super) async fn ask(&self, outbox: &Outbox, asked: &str, params: &Raw) -> ResponseOutcome {
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let number = self.questions.next.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        self.state().asked.insert(id, reply);
-        let waiting = WithdrawOnDrop { state: &self.state, outbox, id };
-        let request = Request::new(&Id::number(id), asked, Some(params));
+        self.state().asked.insert(number, reply);
+        let id = self.questions.id(number);
+        let waiting = WithdrawOnDrop { state: &self.state, outbox, number, id: &id };
+        let request = Request::new(&id, asked, Some(params));
         outbox.send(request.text().clone()).await;
         let gone =
             || ResponseOutcome::Error(RpcError::new(code::INTERNAL_ERROR, "the client is gone"));
@@ -279,14 +333,14 @@ impl<H: ServerHandler> HandlerSession<H> {
     }
 
     fn resolve_question(&self, response: &Response) {
-        let waiting = response.id().and_then(|id| id.as_u64());
+        let waiting = response.id().and_then(|id| self.questions.number(&id));
         if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
             let _ = reply.send(response.outcome());
         }
     }
 
     fn fail_question(&self, malformed: &MalformedMessage) {
-        let waiting = malformed.id.as_ref().and_then(Id::as_u64);
+        let waiting = malformed.id.as_ref().and_then(|id| self.questions.number(id));
         if let Some(reply) = waiting.and_then(|id| self.state().asked.remove(&id)) {
             let _ = reply.send(ResponseOutcome::Error(malformed.to_rpc_error()));
         }
@@ -355,14 +409,15 @@ impl<H: ServerHandler> HandlerSession<H> {
 struct WithdrawOnDrop<'a> {
     state: &'a Mutex<SessionState>,
     outbox: &'a Outbox,
-    id: u64,
+    number: u64,
+    id: &'a Id,
 }
 
 impl Drop for WithdrawOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = self.state.lock();
-        if state.asked.remove(&self.id).is_some() {
-            let params = format!(r#"{{"requestId":{}}}"#, self.id);
+        if state.asked.remove(&self.number).is_some() {
+            let params = format!(r#"{{"requestId":{}}}"#, self.id.as_str());
             let note =
                 Notification::new(method::CANCELLED, Some(&Raw::from_trusted(params.into())));
             self.outbox.try_send(note.text().clone());

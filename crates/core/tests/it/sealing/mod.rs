@@ -3,29 +3,15 @@
 mod contract;
 mod key;
 
-use std::time::Duration;
+use switchboard_core::sealing::LocalSealer;
 
-use switchboard_core::sealing::{HandleBinding, HandleKind, HandleSealer, JsonDigest};
-use switchboard_wire::json::Raw;
+use contract::{bound, sealed};
 
-const HOUR: Duration = Duration::from_secs(60 * 60);
-
-fn bound() -> HandleBinding<'static> {
-    HandleBinding {
-        kind: HandleKind::Again,
-        place: "workspace /mcp",
-        principal: "me",
-        method: "tools/call",
-        name: "one__ask",
-        arguments: digest(r#"{"n":1}"#),
-    }
-}
-
-fn digest(text: &str) -> JsonDigest {
-    JsonDigest::from_json(&Raw::parse(text.to_owned()).unwrap())
-}
-
-/// A handle that holds `text`.
-fn sealed(seal: &dyn HandleSealer, text: &str) -> String {
-    seal.seal(&bound(), text.as_bytes(), HOUR).unwrap()
+#[tokio::test(start_paused = true)]
+async fn a_sealer_keeps_to_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    contract::check(&LocalSealer::ephemeral()).await;
+    let (sealer, problems) = LocalSealer::open(folder.path());
+    assert_eq!(problems, []);
+    contract::check(&sealer).await;
 }
