@@ -7,5 +7,6 @@
 
 pub mod bridge;
 pub mod face;
+pub mod replica_tag;
 pub mod tokens;
 pub mod view_provider;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 pub use switchboard_core::engine::SessionClients;
 use switchboard_core::principal::Principal;
 use switchboard_wire::server::{ChangeBroadcaster, ServerHandler};
@@ -39,7 +40,7 @@ pub struct ViewRequest {
 }
 
 /// The part of a workspace that a view shows.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum ViewSelection {
     /// All servers.
     #[default]

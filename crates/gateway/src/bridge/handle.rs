@@ -19,6 +19,7 @@ use switchboard_wire::server::HandlerRequest;
 
 use super::parked::{CallTicket, ParkedCall, TicketError};
 use super::view::BridgeView;
+use crate::replica_tag::ReplicaTag;
 use crate::view_provider::ViewSelection;
 
 /// The request that a handle is for; equal for a request and for its repetition with answers.
@@ -61,7 +62,8 @@ impl BridgeView {
         wanted: &HandleSubject,
         ticket: &CallTicket,
     ) -> Result<Raw, RpcError> {
-        self.seal(HandleKind::Parked, wanted, ticket)
+        let handle = self.seal(HandleKind::Parked, wanted, ticket)?;
+        Ok(Raw::string(&self.mark_home(handle)))
     }
 
     /// The handle of a call to be repeated, as a JSON string.
@@ -70,7 +72,7 @@ impl BridgeView {
         wanted: &HandleSubject,
         carried: &CallContinuation,
     ) -> Result<Raw, RpcError> {
-        self.seal(HandleKind::Again, wanted, carried)
+        self.seal(HandleKind::Again, wanted, carried).map(|handle| Raw::string(&handle))
     }
 
     /// Opens a handle, if this request may use it.
@@ -80,16 +82,17 @@ impl BridgeView {
         handle: &Raw,
     ) -> Result<HandleContent, RpcError> {
         let handle = handle.to_text().ok_or_else(|| refused_error(HandleRefusal::Foreign))?;
-        match HandleKind::from_handle(&handle) {
+        let handle = self.without_home(&handle);
+        match HandleKind::from_handle(handle) {
             Some(HandleKind::Parked) => {
-                let ticket: CallTicket = self.open_handle(HandleKind::Parked, wanted, &handle)?;
+                let ticket: CallTicket = self.open_handle(HandleKind::Parked, wanted, handle)?;
                 let call = self.bridge().parked.take(&ticket).map_err(gone_error)?;
                 Ok(HandleContent::Call(Box::new(call), ticket))
             }
             Some(HandleKind::Again) => Ok(HandleContent::Again(Box::new(self.open_handle(
                 HandleKind::Again,
                 wanted,
-                &handle,
+                handle,
             )?))),
             Some(
                 HandleKind::Task
@@ -106,7 +109,7 @@ impl BridgeView {
         kind: HandleKind,
         wanted: &HandleSubject,
         what: &T,
-    ) -> Result<Raw, RpcError> {
+    ) -> Result<String, RpcError> {
         let cannot = |error: &dyn std::error::Error| {
             RpcError::new(code::INTERNAL_ERROR, format!("the call cannot wait: {error}"))
         };
@@ -114,7 +117,23 @@ impl BridgeView {
         let place = self.place();
         let lasts = self.bridge().options.patience;
         let sealed = self.sealer().seal(&self.handle_bound(kind, &place, wanted), &payload, lasts);
-        Ok(Raw::string(&sealed.map_err(|error| cannot(&error))?))
+        sealed.map_err(|error| cannot(&error))
+    }
+
+    /// Marks a handle that only this replica can use, if there are others.
+    pub(super) fn mark_home(&self, handle: String) -> String {
+        match &self.bridge().options.replica {
+            Some(replica) => replica.tag.mark(&handle),
+            None => handle,
+        }
+    }
+
+    /// The handle without the mark of its replica. A handle of another replica is relayed there before it is opened.
+    pub(super) fn without_home<'h>(&self, handle: &'h str) -> &'h str {
+        let replica = self.bridge().options.replica.as_ref();
+        let own = replica
+            .and_then(|replica| ReplicaTag::split(handle).filter(|(tag, _)| *tag == replica.tag));
+        own.map_or(handle, |(_, handle)| handle)
     }
 
     fn open_handle<T: DeserializeOwned>(
@@ -152,9 +171,13 @@ impl BridgeView {
 
     /// The workspace and the selection, which a handle is bound to.
     pub(super) fn place(&self) -> String {
-        let workspace = &self.bridge().workspace;
+        let bridge = self.bridge();
+        let workspace = match &bridge.options.replica {
+            Some(replica) => replica.place.clone(),
+            None => bridge.workspace.to_string(),
+        };
         match &self.opening.part {
-            ViewSelection::Everything => format!("{workspace}"),
+            ViewSelection::Everything => workspace,
             ViewSelection::Server(name) => format!("{workspace} server {name}"),
             ViewSelection::Agent(name) => format!("{workspace} agent {name}"),
         }

@@ -35,8 +35,10 @@ use switchboard_core::{Caller, Engine, Session, WorkspaceId};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use gateway_tools::ToolSearch;
+pub(crate) use owners::SERVER_KEY;
 pub use view::BridgeView;
 
+use crate::replica_tag::ReplicaTag;
 use crate::view_provider::{
     OpenView, SessionClients, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
@@ -87,6 +89,17 @@ pub struct BridgeOptions {
     pub first_list: Duration,
     /// How long a parked call waits for its client.
     pub patience: Duration,
+    /// The replica that this is, if handles of clients come back to any replica.
+    pub replica: Option<BridgeReplica>,
+}
+
+/// The replica that a bridge belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BridgeReplica {
+    /// Its tag, in handles that only this replica can use.
+    pub tag: ReplicaTag,
+    /// What handles are bound to, in place of the workspace, which has another id on each machine.
+    pub place: String,
 }
 
 impl Default for BridgeOptions {
@@ -99,6 +112,7 @@ impl Default for BridgeOptions {
             variables: None,
             first_list: Duration::from_secs(5),
             patience: Duration::from_secs(600),
+            replica: None,
         }
     }
 }

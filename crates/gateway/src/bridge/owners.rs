@@ -15,7 +15,7 @@ use super::call;
 use super::view::BridgeView;
 
 /// The `_meta` key for the server of a resource.
-pub(super) const SERVER_KEY: &str = "switchboard/server";
+pub(crate) const SERVER_KEY: &str = "switchboard/server";
 /// The `_meta` key for the other servers with the URI.
 const OTHER_SERVERS_KEY: &str = "switchboard/otherServers";
 

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     pin::Pin,
     sync::{
         Arc,
@@ -15,6 +16,7 @@ use std::{
 };
 
 use axum::{body::Body, response::Response};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::{BufMut, Bytes, BytesMut};
 use bytestring::ByteString;
 use futures_util::{
@@ -23,15 +25,19 @@ use futures_util::{
 };
 use http::{HeaderName, HeaderValue, header};
 use http_body::Frame;
+use switchboard_wire::{envelope::Id, json::Raw};
 use tokio::{
     sync::mpsc,
     time::{Interval, MissedTickBehavior},
 };
 
 use super::metrics::{GaugeLease, Metrics, Transport};
+use crate::replica_tag::ReplicaTag;
 
 /// Messages up to this size are copied into their event, which is then one write.
 const MAX_COPIED_BYTES: usize = 4096;
+/// The longest id of a request that an event id repeats.
+const MAX_REQUEST_ID_BYTES: usize = 64;
 const EVENT_END: Bytes = Bytes::from_static(b"\n\n");
 /// A comment, which clients ignore.
 const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b":\n\n");
@@ -49,6 +55,14 @@ pub(super) struct OutgoingEvent {
 pub(super) struct EventPosition {
     pub(super) stream: u64,
     pub(super) event: u64,
+}
+
+/// The id of an event: its position, and in a cluster the replica whose it is and the request that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) replica: Option<ReplicaTag>,
+    pub(super) place: EventPosition,
+    pub(super) request: Option<Id>,
 }
 
 /// The writing end of an event queue.
@@ -86,10 +100,50 @@ struct EventBody {
 // === impl EventPosition ===
 
 impl EventPosition {
-    /// Parses the id of an event.
-    pub(super) fn parse(id: &str) -> Option<Self> {
+    fn parse(id: &str) -> Option<Self> {
         let (stream, event) = id.split_once('-')?;
         Some(Self { stream: stream.parse().ok()?, event: event.parse().ok()? })
+    }
+}
+
+impl fmt::Display for EventPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.stream, self.event)
+    }
+}
+
+impl From<EventPosition> for EventId {
+    fn from(place: EventPosition) -> Self {
+        Self { replica: None, place, request: None }
+    }
+}
+
+// === impl EventId ===
+
+impl EventId {
+    /// Parses the id of an event.
+    pub(super) fn parse(id: &str) -> Option<Self> {
+        let Some((tag, rest)) = ReplicaTag::split(id) else {
+            return EventPosition::parse(id).map(Self::from);
+        };
+        let (place, request) = rest.split_once('.').unwrap_or((rest, ""));
+        let request = URL_SAFE_NO_PAD
+            .decode(request)
+            .ok()
+            .and_then(|text| Id::from_raw(Raw::parse(String::from_utf8(text).ok()?).ok()?));
+        Some(Self { replica: Some(tag), place: EventPosition::parse(place)?, request })
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(tag) = self.replica else { return self.place.fmt(f) };
+        match &self.request {
+            Some(id) if id.as_str().len() <= MAX_REQUEST_ID_BYTES => {
+                write!(f, "{tag}-{}.{}", self.place, URL_SAFE_NO_PAD.encode(id.as_str()))
+            }
+            _ => write!(f, "{tag}-{}", self.place),
+        }
     }
 }
 
@@ -97,19 +151,19 @@ impl EventPosition {
 
 impl OutgoingEvent {
     /// An event with a message.
-    pub(super) fn message(place: Option<EventPosition>, text: &ByteString) -> Self {
+    pub(super) fn message(id: Option<&EventId>, text: &ByteString) -> Self {
         let mut head = BytesMut::with_capacity(64 + text.len().min(MAX_COPIED_BYTES));
-        if let Some(EventPosition { stream, event }) = place {
-            head.extend_from_slice(format!("id: {stream}-{event}\n").as_bytes());
+        if let Some(id) = id {
+            head.extend_from_slice(format!("id: {id}\n").as_bytes());
         }
         head.extend_from_slice(b"event: message\ndata: ");
         Self::with_data(head, text)
     }
 
     /// An event without data, with an id from which the stream can be resumed.
-    pub(super) fn priming(EventPosition { stream, event }: EventPosition, retry: Duration) -> Self {
+    pub(super) fn priming(id: &EventId, retry: Duration) -> Self {
         let retry = retry.as_millis();
-        let text = format!("id: {stream}-{event}\nretry: {retry}\ndata:\n\n");
+        let text = format!("id: {id}\nretry: {retry}\ndata:\n\n");
         Self { head: text.into(), payload: None }
     }
 
@@ -275,12 +329,30 @@ mod tests {
             ("{\r\n\"a\":1\n}", "id: 3-7\nevent: message\ndata: {  \"a\":1 }\n\n".to_owned()),
             (&long, format!("id: 3-7\nevent: message\ndata: {long}\n\n")),
         ] {
-            let event = OutgoingEvent::message(Some(place), &text.to_owned().into());
+            let event = OutgoingEvent::message(Some(&place.into()), &text.to_owned().into());
             assert_eq!(written(&event), expected);
         }
-        assert_eq!(EventPosition::parse("3-7"), Some(place));
-        for odd in ["", "3", "3-", "-7", "3-x", "a-7", "3-7-1"] {
-            assert_eq!(EventPosition::parse(odd), None, "{odd}");
+        assert_eq!(EventId::parse("3-7"), Some(place.into()));
+        for odd in
+            ["", "3", "3-", "-7", "3-x", "a-7", "3-7-1", "00ab12cd34ef-3", "00ab12cd34ef-3-x.MQ"]
+        {
+            assert_eq!(EventId::parse(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn an_id_names_its_replica_and_its_request() {
+        let place = EventPosition { stream: 3, event: 7 };
+        let replica = "00ab12cd34ef".parse().ok();
+        let long = Id::text(&"x".repeat(MAX_REQUEST_ID_BYTES));
+        for (request, text, read) in [
+            (None, "00ab12cd34ef-3-7", None),
+            (Some(Id::number(12)), "00ab12cd34ef-3-7.MTI", Some(Id::number(12))),
+            (Some(long), "00ab12cd34ef-3-7", None),
+        ] {
+            let id = EventId { replica, place, request };
+            assert_eq!(id.to_string(), text);
+            assert_eq!(EventId::parse(text), Some(EventId { request: read, ..id }));
         }
     }
 

@@ -17,6 +17,7 @@ mod metrics;
 mod options;
 mod probes;
 mod refusal;
+pub mod replicas;
 mod rope_body;
 mod routes;
 mod sessions;
@@ -30,7 +31,10 @@ use std::{io, sync::Arc, time::Duration};
 
 use switchboard_wire::{envelope::MessageOrBatch, link::LinkWriter, server::ServeOptions};
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
 pub use access_control::{FaceCaller, TokenDenial, TokenVerifier, is_public_name};
 pub use options::{
@@ -41,6 +45,7 @@ pub use sessions::OpenSessionCount;
 pub use stall::StallTimeoutStream;
 pub use tls::TlsIdentity;
 
+use crate::replica_tag::ReplicaTag;
 use crate::view_provider::{OpenView, SessionClients, ViewProvider, ViewRequest};
 use accept::Acceptor;
 use access_control::{AccessControl, RateLimiter};
@@ -84,6 +89,7 @@ struct Face<F: ViewProvider> {
     /// The writers of HTTP+SSE sessions: the targets of messages that clients post.
     posts: SessionTable<LinkWriter>,
     tasks: TaskTracker,
+    restorer: streamable::SessionRestorer,
     /// Cancelled at shutdown.
     closing: CancellationToken,
 }
@@ -116,7 +122,12 @@ pub async fn serve<F: ViewProvider>(
         views: streamable::SharedViews::default(),
         posts: SessionTable::default(),
         tasks: tasks.clone(),
+        restorer: streamable::SessionRestorer::default(),
         closing: shutdown.clone(),
+    });
+    let group = face.options.replicas.clone();
+    let _following = group.map(|group| {
+        AbortOnDropHandle::new(tokio::spawn(replicas::follow(Arc::clone(&face), group)))
     });
     let answers = Arc::new(FaceRoutes::new(Arc::clone(&face), guard, beside));
     let connections = TaskTracker::new();
@@ -244,6 +255,21 @@ impl<F: ViewProvider> Face<F> {
             MessageOrBatch::Batch(messages) => {
                 self.rates.take(owner.principal.id(), messages.len() - 1)
             }
+        }
+    }
+
+    /// The tag of this replica, if there are others.
+    fn tag(&self) -> Option<ReplicaTag> {
+        self.options.replicas.as_ref().map(|group| group.tag)
+    }
+
+    /// Refuses a request of another principal than the local one while this replica is apart from the others: whether
+    /// the principal is still let in is not known.
+    fn check_replicas(&self, owner: &SessionOwner) -> Result<(), HttpRefusal> {
+        let group = self.options.replicas.as_ref().filter(|_| !owner.principal.is_local());
+        match group.and_then(|group| group.relay.problem()) {
+            Some(problem) => Err(HttpRefusal::full(problem)),
+            None => Ok(()),
         }
     }
 

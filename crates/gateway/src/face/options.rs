@@ -6,7 +6,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use switchboard_wire::server::ByteBudget;
 
-use super::{access_control::TokenVerifier, sessions::OpenSessionCount, tls::TlsIdentity};
+use super::{
+    access_control::TokenVerifier, replicas::ReplicaGroup, sessions::OpenSessionCount,
+    tls::TlsIdentity,
+};
 
 /// The options of faces.
 pub struct FaceOptions {
@@ -31,6 +34,8 @@ pub struct FaceOptions {
     pub beside: axum::Router,
     /// The number of open sessions.
     pub open_sessions: OpenSessionCount,
+    /// The other replicas that answer for the same clients, if there are any.
+    pub replicas: Option<ReplicaGroup>,
 }
 
 /// The clients that are admitted.
@@ -127,6 +132,7 @@ impl FaceOptions {
             tls: None,
             beside: axum::Router::new(),
             open_sessions: OpenSessionCount::default(),
+            replicas: None,
         }
     }
 }
@@ -140,6 +146,7 @@ impl fmt::Debug for FaceOptions {
             .field("limits", &self.limits)
             .field("times", &self.times)
             .field("tls", &self.tls)
+            .field("replicas", &self.replicas)
             .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ use switchboard_wire::{
     server::ByteCharge,
 };
 
-use super::{media::over_budget, rope_body};
+use super::{media::over_budget, replicas::ReplicaError, rope_body};
 use crate::view_provider::{ViewError, ViewSelection};
 
 /// The longest answer that is not charged to a budget.
@@ -147,6 +147,24 @@ impl HttpRefusal {
         };
         let text = format!("{what}; `/mcp` shows everything");
         Self::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
+    }
+
+    /// The other replicas cannot be asked now; the client may retry.
+    pub(super) fn no_replicas(error: &ReplicaError) -> Self {
+        let mut text = format!("this needs the other replicas: {error}");
+        let mut cause = std::error::Error::source(error);
+        while let Some(next) = cause {
+            text = format!("{text}: {next}");
+            cause = next.source();
+        }
+        Self::full(sanitize::sanitize_line(&text).into_owned())
+    }
+
+    /// The replica that this is meant for is gone.
+    pub(super) fn replica_gone() -> Self {
+        let text = "the replica that carried this out is gone, and its execution is unknown; check before you make \
+                    the call again";
+        Self::new(RefusalReason::Session, StatusCode::BAD_REQUEST, text)
     }
 
     pub(super) fn method(allowed: &'static str) -> Self {

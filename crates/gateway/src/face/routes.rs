@@ -214,9 +214,14 @@ async fn description<F: ViewProvider>(
 }
 
 async fn ready<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {
-    let readiness =
-        if face.closing.is_cancelled() { Readiness::ShuttingDown } else { Readiness::Ready };
-    readiness.answer()
+    let apart = || face.options.replicas.as_ref().and_then(|group| group.relay.problem());
+    if face.closing.is_cancelled() {
+        Readiness::ShuttingDown.answer()
+    } else if let Some(problem) = apart() {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")).into_response()
+    } else {
+        Readiness::Ready.answer()
+    }
 }
 
 async fn metrics<F: ViewProvider>(State(face): State<Arc<Face<F>>>) -> Response {

@@ -13,6 +13,7 @@ use std::{
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 use switchboard_core::principal::Principal;
 use tokio::time::Instant;
 
@@ -20,7 +21,7 @@ use super::{access_control::is_token, refusal::HttpRefusal};
 use crate::view_provider::ViewSelection;
 
 /// The owner of a session. Other callers cannot use the session, even if they know its id.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct SessionOwner {
     pub(super) principal: Principal,
     pub(super) part: ViewSelection,
@@ -57,6 +58,19 @@ struct HeldSlots {
 /// The open sessions of one transport, by id.
 #[derive(Debug)]
 pub(super) struct SessionTable<S>(Mutex<HashMap<String, (SessionOwner, S)>>);
+
+// === impl SessionOwner ===
+
+impl SessionOwner {
+    /// The owner as text, equal for equal owners, from which another replica makes the same owner.
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub(super) fn of_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
 
 // === impl SessionSlots ===
 
@@ -178,6 +192,11 @@ impl<S: Clone> SessionTable<S> {
             Some((bound, session)) if bound == owner => Ok(session.clone()),
             _ => Err(HttpRefusal::no_session()),
         }
+    }
+
+    /// The first session that satisfies `is_meant`.
+    pub(super) fn find(&self, is_meant: impl Fn(&S) -> bool) -> Option<S> {
+        self.lock().values().map(|(_, session)| session).find(|session| is_meant(session)).cloned()
     }
 
     pub(super) fn remove(&self, id: &str) -> Option<S> {

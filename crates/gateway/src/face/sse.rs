@@ -24,6 +24,7 @@ use super::{
     media,
     metrics::{GaugeLease, Transport},
     refusal::{HttpRefusal, empty_response},
+    replicas::{RelayPath, Relayed, ReplicaError, ReplicaGroup, ReplicaTag, relay},
     sessions::{SessionOwner, SessionSlot, random_session_id},
 };
 use crate::view_provider::{OpenView, ViewProvider, ViewSelection};
@@ -55,8 +56,10 @@ pub(super) async fn open<F: ViewProvider>(
     }
     media::require_event_stream(&request.headers)?;
     face.metrics.count_request(Transport::Sse, 0);
+    face.check_replicas(&owner)?;
     let slot = face.slot(&owner)?;
     let id = random_session_id()?;
+    let id = face.tag().map_or(id.clone(), |tag| tag.mark(&id));
     let opened = face.open_view(&owner, id.clone(), Transport::Sse).await?;
     let place = format!("{}?sessionId={id}", post_path(&owner.part));
     let bounds = face.serve_options(&owner);
@@ -112,9 +115,21 @@ pub(super) async fn post<F: ViewProvider>(
         return Err(HttpRefusal::method("POST"));
     }
     media::require_json(&parts.headers)?;
+    face.check_replicas(&owner)?;
     let id = session_id(parts).ok_or_else(HttpRefusal::no_session)?;
-    let writer = face.posts.get(&id, &owner)?;
     let options = &face.options;
+    if let Some((group, home)) = other_home(face, parts, &id) {
+        let budget = face.budgets.of(owner.principal.id());
+        let (text, _charge) =
+            media::read_text(body, &options.limits, &options.times, &budget).await?;
+        let request = (parts, text.into_bytes());
+        let relayed = relay(group, home, RelayPath::Messages, &owner, request).await;
+        return relayed.map_err(|error| match error {
+            ReplicaError::Gone => HttpRefusal::no_session(),
+            error => HttpRefusal::no_replicas(&error),
+        });
+    }
+    let writer = face.posts.get(&id, &owner)?;
     let budget = face.budgets.of(owner.principal.id());
     // The charge ends here: the message goes to a bounded queue.
     let (text, _charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
@@ -127,6 +142,18 @@ pub(super) async fn post<F: ViewProvider>(
         Err(Error::Busy) => Err(HttpRefusal::full("this session has too much to do; try again")),
         Err(_) => Err(HttpRefusal::no_session()),
     }
+}
+
+/// The other replica that holds the stream of a session.
+fn other_home<'a, F: ViewProvider>(
+    face: &'a Face<F>,
+    parts: &Parts,
+    id: &str,
+) -> Option<(&'a ReplicaGroup, ReplicaTag)> {
+    let group = face.options.replicas.as_ref()?;
+    let (home, _) = ReplicaTag::split(id)?;
+    let is_other = home != group.tag && parts.extensions.get::<Relayed>().is_none();
+    is_other.then_some((group, home))
 }
 
 fn session_id(parts: &Parts) -> Option<String> {

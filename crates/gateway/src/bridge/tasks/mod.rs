@@ -132,7 +132,7 @@ impl BridgeView {
         })?;
         let server = self.server_of(&name.unwrap_or_default(), context);
         let named = SealedTaskId::Ours { run: self.bridge().parked.run(), number, server };
-        let id = task.keep_id(self.seal_task(&named, ttl)?);
+        let id = task.keep_id(self.mark_home(self.seal_task(&named, ttl)?));
         let era = context.version.era();
         let state = render::render_task(id, &task, &task.state(), era);
         Ok(HandlerReply::Complete(render::created_result(era, state)))
@@ -280,9 +280,11 @@ impl BridgeView {
     fn open_task(&self, id: &str) -> Result<SealedTaskId, RpcError> {
         let place = self.place();
         let payload =
-            self.sealer().open(&self.task_bound(&place), id).map_err(|why| match why {
-                HandleRefusal::Foreign => foreign(),
-                HandleRefusal::Expired => gone("expired", "this task is no longer kept"),
+            self.sealer().open(&self.task_bound(&place), self.without_home(id)).map_err(|why| {
+                match why {
+                    HandleRefusal::Foreign => foreign(),
+                    HandleRefusal::Expired => gone("expired", "this task is no longer kept"),
+                }
             })?;
         serde_json::from_slice(&payload).map_err(|_| foreign())
     }

@@ -12,7 +12,7 @@ use std::{
 use bytestring::ByteString;
 use futures_util::{FutureExt, future::BoxFuture};
 use switchboard_wire::{
-    envelope::{MessageOrBatch, RpcMessage, parse},
+    envelope::{Id, MessageOrBatch, RpcMessage, parse},
     json::Rope,
     link::{LinkFrame, LinkReader},
     meta::method,
@@ -39,6 +39,8 @@ pub(super) struct SessionCall<V> {
     voice: LinkReader,
     said: VecDeque<ByteString>,
     stream: Option<u64>,
+    /// The id of the request, if another replica may have to say that its answer is lost.
+    request: Option<Id>,
 }
 
 /// The next step of a call.
@@ -79,7 +81,18 @@ impl<V: ServerHandler> SessionCall<V> {
         charge: ByteCharge,
     ) -> Self {
         let (answering, charge) = (Some(answering), Some(charge));
-        Self { reserved, charge, answering, voice, said: VecDeque::new(), stream: None }
+        let said = VecDeque::new();
+        Self { reserved, charge, answering, voice, said, stream: None, request: None }
+    }
+
+    /// The call of the request with this id.
+    pub(super) fn of_request(self, request: Option<Id>) -> Self {
+        Self { request, ..self }
+    }
+
+    /// The id of the request, if there are other replicas.
+    pub(super) fn request(&self) -> Option<&Id> {
+        self.request.as_ref()
     }
 
     /// The charge of a call that has ended.

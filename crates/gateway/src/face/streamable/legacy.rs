@@ -5,12 +5,16 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use futures_util::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use switchboard_wire::{
-    envelope::{MessageOrBatch, Request, RpcMessage},
+    envelope::{MessageOrBatch, Request, Response as Answer, RpcError, RpcMessage, code},
     json::Rope,
     meta::method,
-    server::ByteCharge,
+    server::{ByteCharge, ServerHandler},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -18,12 +22,13 @@ use super::{
     call::{CallStep, DetachableCall, SessionCall},
     headers::{LAST_EVENT_ID, SESSION_ID},
     session::{SessionParts, StreamableSession},
-    stream_log::StreamReadError,
+    shared,
+    stream_log::{SESSION_STREAM, StreamReadError},
 };
 use crate::{
     face::{
         Face, events,
-        events::EventPosition,
+        events::{EventId, OutgoingEvent},
         media::AcceptedMedia,
         metrics::Transport,
         refusal::{HttpRefusal, RefusalReason, empty_response, json_charged, json_response},
@@ -31,6 +36,10 @@ use crate::{
     },
     view_provider::ViewProvider,
 };
+
+/// What a client is told whose call was carried out by a replica that is gone.
+const REPLICA_LOST: &str = "the replica that carried out this call is gone, and its execution is unknown; check before \
+                            you make the call again";
 
 pub(super) async fn post<F: ViewProvider>(
     face: &Arc<Face<F>>,
@@ -44,10 +53,11 @@ pub(super) async fn post<F: ViewProvider>(
     {
         return Box::pin(begin(face, owner, request.clone())).await;
     }
-    let session = session(face, owner, headers)?;
+    let session = session(face, owner, headers).await?;
     session.touch();
     match asked {
         MessageOrBatch::One(message @ (RpcMessage::Notification(_) | RpcMessage::Response(_))) => {
+            shared::announce(&session, &message).await;
             session.take(message).await;
             Ok(empty_response(StatusCode::ACCEPTED))
         }
@@ -70,12 +80,12 @@ fn begins<E>(messages: &[Result<RpcMessage, E>]) -> bool {
     })
 }
 
-fn session<F: ViewProvider>(
-    face: &Face<F>,
+async fn session<F: ViewProvider>(
+    face: &Arc<Face<F>>,
     owner: &SessionOwner,
     headers: &HeaderMap,
 ) -> Result<Arc<StreamableSession<F::View>>, HttpRefusal> {
-    face.sessions.get(id(headers)?, owner)
+    shared::find(face, owner, id(headers)?).await
 }
 
 fn id(headers: &HeaderMap) -> Result<&str, HttpRefusal> {
@@ -89,13 +99,17 @@ async fn begin<F: ViewProvider>(
     hello: Request,
 ) -> Result<Response, HttpRefusal> {
     let slot = face.slot(owner)?;
-    let id = random_session_id()?;
+    let (id, shared) = match &face.options.replicas {
+        Some(group) => shared::begin(group, owner, &hello).await?,
+        None => (random_session_id()?, None),
+    };
     let opened = face.open_view(owner, id.clone(), Transport::Http).await?;
     let making = SessionParts {
         limits: face.options.limits,
         over: CancellationToken::new(),
         slot,
         counted: face.metrics.count_session(Transport::Http),
+        shared,
     };
     let (text, begun) = StreamableSession::begin(opened, hello, making).await;
     let mut response = json_response(StatusCode::OK, text);
@@ -153,24 +167,45 @@ fn whole<F: ViewProvider>(
 }
 
 /// Opens or resumes the session's GET stream.
-pub(super) fn listen<F: ViewProvider>(
-    face: &Face<F>,
+pub(super) async fn listen<F: ViewProvider>(
+    face: &Arc<Face<F>>,
     owner: &SessionOwner,
     headers: &HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let session = session(face, owner, headers)?;
+    let session = session(face, owner, headers).await?;
     session.touch();
-    let keep_alive = face.options.times.keep_alive;
-    match headers.get(LAST_EVENT_ID) {
-        None => {
-            let events = session.log().listen().map_err(not_read)?;
-            Ok(events::response(events, &face.metrics, Transport::Http, keep_alive))
+    let respond = |events| {
+        events::response(events, &face.metrics, Transport::Http, face.options.times.keep_alive)
+    };
+    let Some(last) = headers.get(LAST_EVENT_ID) else {
+        return Ok(respond(session.log().listen().map_err(not_read)?.boxed()));
+    };
+    let last = last.to_str().ok().and_then(EventId::parse);
+    let is_possible = |last: &EventId| last.replica.is_none() || face.tag().is_some();
+    let last = last.filter(is_possible).ok_or_else(|| not_read(StreamReadError::Forgotten))?;
+    if last.replica != face.tag() {
+        return resume_lost(&session, &last).map(respond);
+    }
+    let events = session.log().resume(last.place).map_err(not_read)?;
+    Ok(respond(events.boxed()))
+}
+
+/// Goes on where the replica of a stream is gone: a call is answered with an error, since nothing is known of it; what
+/// belongs to no call goes on here.
+fn resume_lost<V: ServerHandler>(
+    session: &StreamableSession<V>,
+    last: &EventId,
+) -> Result<BoxStream<'static, OutgoingEvent>, HttpRefusal> {
+    match &last.request {
+        None if last.place.stream == SESSION_STREAM => {
+            Ok(session.log().listen().map_err(not_read)?.boxed())
         }
-        Some(last) => {
-            let place = last.to_str().ok().and_then(EventPosition::parse);
-            let place = place.ok_or_else(|| not_read(StreamReadError::Forgotten))?;
-            let events = session.log().resume(place).map_err(not_read)?;
-            Ok(events::response(events, &face.metrics, Transport::Http, keep_alive))
+        None => Err(HttpRefusal::replica_gone()),
+        Some(request) => {
+            let error = RpcError::new(code::INTERNAL_ERROR, REPLICA_LOST);
+            let text = Answer::error(Some(request), &error).text().clone();
+            let event = OutgoingEvent::message(None, &text);
+            Ok(stream::once(std::future::ready(event)).boxed())
         }
     }
 }
@@ -189,12 +224,13 @@ fn not_read(reason: StreamReadError) -> HttpRefusal {
 }
 
 /// Ends a session.
-pub(super) fn delete<F: ViewProvider>(
-    face: &Face<F>,
+pub(super) async fn delete<F: ViewProvider>(
+    face: &Arc<Face<F>>,
     owner: &SessionOwner,
     headers: &HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    session(face, owner, headers)?;
+    let session = session(face, owner, headers).await?;
+    shared::end(&session).await?;
     if let Some(session) = face.sessions.remove(id(headers)?) {
         session.end();
     }

@@ -4,10 +4,12 @@
 
 mod call;
 mod headers;
+mod home;
 mod legacy;
 mod mirrored;
 mod modern;
 mod session;
+mod shared;
 mod stream_log;
 mod views;
 
@@ -24,12 +26,14 @@ use switchboard_wire::{
 
 use headers::NamedVersion;
 pub(super) use session::StreamableSession;
+pub(super) use shared::{SessionRestorer, follow_change, take_notice};
 pub(super) use views::SharedViews;
 
 use super::{
     Face, media,
     metrics::Transport,
     refusal::{HttpRefusal, RefusalReason},
+    replicas::ReplicaError,
     sessions::SessionOwner,
 };
 use crate::view_provider::ViewProvider;
@@ -41,6 +45,7 @@ pub(super) async fn answer<F: ViewProvider>(
     parts: Parts,
     body: impl Body<Data = Bytes>,
 ) -> Result<Response, HttpRefusal> {
+    face.check_replicas(&owner)?;
     match parts.method {
         Method::POST => post(face, &owner, &parts, body).await,
         Method::GET => {
@@ -48,12 +53,19 @@ pub(super) async fn answer<F: ViewProvider>(
             sessions_only(&parts)?;
             media::require_event_stream(&parts.headers)?;
             NamedVersion::from_headers(&parts.headers).check_legacy()?;
-            legacy::listen(face, &owner, &parts.headers)
+            if let Some(home) = home::of_stream(face, &parts) {
+                match home.relay(&owner, (&parts, Bytes::new())).await {
+                    // Its events are lost; the session goes on.
+                    Err(ReplicaError::Gone) => {}
+                    relayed => return relayed.map_err(|error| HttpRefusal::no_replicas(&error)),
+                }
+            }
+            legacy::listen(face, &owner, &parts.headers).await
         }
         Method::DELETE => {
             face.metrics.count_request(Transport::Http, 0);
             sessions_only(&parts)?;
-            legacy::delete(face, &owner, &parts.headers)
+            legacy::delete(face, &owner, &parts.headers).await
         }
         _ => Err(HttpRefusal::method("GET, POST, DELETE")),
     }
@@ -80,8 +92,11 @@ async fn post<F: ViewProvider>(
     let (text, charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.count_request(Transport::Http, text.len());
     let text = trace_context::with_header_context(text, &parts.headers);
-    let asked = parse(text).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
+    let asked = parse(text.clone()).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(owner, &asked)?;
+    if let Some(home) = home::of_message(face, parts, &asked) {
+        return home.relay_message(owner, parts, text, &asked).await;
+    }
     let named = NamedVersion::from_headers(&parts.headers);
     match asked {
         MessageOrBatch::One(RpcMessage::Request(request))

@@ -18,7 +18,8 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnord
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     Version,
-    envelope::{MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
+    envelope::{Id, MessageOrBatch, Request, Response, ResponseOutcome, RpcMessage, parse},
+    json::Rope,
     link::{LinkReader, pair::one_way},
     queue,
     server::{
@@ -31,10 +32,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     call::{RequestReservation, SessionCall, drain, message_weight},
+    shared::{self, SharedPart},
     stream_log::{MessageWeight, Priming, SESSION_STREAM, StreamLog},
 };
 use crate::{
-    face::{metrics::GaugeLease, options::FaceLimits, sessions::SessionSlot},
+    face::{
+        metrics::GaugeLease, options::FaceLimits, replicas::SessionState, sessions::SessionSlot,
+    },
     view_provider::OpenView,
 };
 
@@ -48,6 +52,8 @@ pub(in crate::face) struct StreamableSession<V> {
     used: Mutex<Instant>,
     version: Version,
     over: CancellationToken,
+    /// What other replicas know of it, if there are any.
+    shared: Option<SharedPart>,
     /// Its slot, until the session ends.
     slot: Mutex<Option<SessionSlot>>,
     _counted: GaugeLease,
@@ -59,6 +65,7 @@ pub(super) struct SessionParts {
     pub(super) over: CancellationToken,
     pub(super) slot: SessionSlot,
     pub(super) counted: GaugeLease,
+    pub(super) shared: Option<SharedPart>,
 }
 
 /// The task of a session, to be run.
@@ -79,7 +86,10 @@ impl<V: ServerHandler> StreamableSession<V> {
         making: SessionParts,
     ) -> (ByteString, Option<(Arc<Self>, SessionTask<V>)>) {
         let (writer, voice) = one_way();
-        let (wire, news) = (WireSession::new(opened.view, writer), opened.changes.listen());
+        let tag = making.shared.as_ref().map(|shared| shared.group().tag);
+        let mark = tag.map(|tag| tag.to_string().into());
+        let wire = WireSession::with_question_mark(opened.view, writer, mark);
+        let news = opened.changes.listen();
         let answer = Arc::clone(&wire).answer(Ok(RpcMessage::Request(hello))).await;
         let Some(answer) = answer else {
             return (ByteString::new(), None);
@@ -94,13 +104,14 @@ impl<V: ServerHandler> StreamableSession<V> {
         let (handovers, waiting) = queue::bounded_queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
-            log: Mutex::new(StreamLog::new(making.limits)),
+            log: Mutex::new(StreamLog::new(making.limits, tag)),
             handovers,
             under_way: AtomicUsize::new(0),
             max_under_way: making.limits.streams,
             used: Mutex::new(Instant::now()),
             version: version.unwrap_or(Version::LATEST_LEGACY),
             over: making.over,
+            shared: making.shared,
             slot: Mutex::new(Some(making.slot)),
             _counted: making.counted,
         });
@@ -120,11 +131,52 @@ impl<V: ServerHandler> StreamableSession<V> {
         let reserved = RequestReservation::new(self, requests)?;
         let (writer, voice) = one_way();
         let wire = Arc::clone(&self.wire);
-        let answering: BoxFuture<'static, _> = match asked {
+        let is_shared = self.shared.is_some() && shared::may_change_settings(&asked);
+        let id = match &asked {
+            MessageOrBatch::One(RpcMessage::Request(request)) => Some(request.id()),
+            _ => None,
+        };
+        let mut answering: BoxFuture<'static, _> = match asked {
             MessageOrBatch::One(message) => wire.answer_apart(Ok(message), writer).boxed(),
             MessageOrBatch::Batch(messages) => wire.answer_batch(messages, Some(writer)).boxed(),
         };
-        Some(SessionCall::new(reserved, answering, voice, charge))
+        if is_shared {
+            answering = Arc::clone(self).answer_and_share(answering, id.clone()).boxed();
+        }
+        let call = SessionCall::new(reserved, answering, voice, charge);
+        Some(call.of_request(self.shared.as_ref().and(id)))
+    }
+
+    /// Answers once what the client has changed is written for all replicas.
+    async fn answer_and_share(
+        self: Arc<Self>,
+        answering: BoxFuture<'static, Option<Rope>>,
+        id: Option<Id>,
+    ) -> Option<Rope> {
+        let answer = answering.await;
+        let Some(shared) = &self.shared else { return answer };
+        match shared.write_changes(&self.wire).await {
+            Ok(()) => answer,
+            Err(error) => Some(Response::error(id.as_ref(), &error).text().clone().into()),
+        }
+    }
+
+    /// What other replicas know of the session, if there are any.
+    pub(super) fn shared(&self) -> Option<&SharedPart> {
+        self.shared.as_ref()
+    }
+
+    /// Whether other replicas know the session by this name.
+    pub(in crate::face) fn is_named(&self, name: &str) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.name() == name)
+    }
+
+    /// Makes a state that another replica wrote this one's. Whether all of it could be.
+    pub(super) async fn adopt(&self, state: SessionState) -> bool {
+        match &self.shared {
+            Some(shared) => shared.adopt(&self.wire, state).await,
+            None => true,
+        }
     }
 
     /// Handles a message that needs no answer.
@@ -150,7 +202,8 @@ impl<V: ServerHandler> StreamableSession<V> {
         let primed = self.version >= Version::V2025_11_25;
         let events = {
             let mut log = self.log();
-            let stream = log.open(if primed { Priming::Wanted } else { Priming::Unknown });
+            let priming = if primed { Priming::Wanted } else { Priming::Unknown };
+            let stream = log.open_for(priming, call.request());
             let events = log.follow(stream);
             if let Some(text) = first {
                 log.say(stream, &text, message_weight(&text));

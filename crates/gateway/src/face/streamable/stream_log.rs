@@ -9,11 +9,13 @@ use std::{collections::HashMap, collections::VecDeque, time::Duration};
 
 use bytestring::ByteString;
 use futures_util::Stream;
+use switchboard_wire::envelope::Id;
 
 use crate::face::{
-    events::{EventPosition, EventSendError, EventSender, OutgoingEvent, event_queue},
+    events::{EventId, EventPosition, EventSendError, EventSender, OutgoingEvent, event_queue},
     options::FaceLimits,
 };
+use crate::replica_tag::ReplicaTag;
 
 /// The number of the GET stream.
 pub(super) const SESSION_STREAM: u64 = 0;
@@ -29,11 +31,15 @@ pub(super) struct StreamLog {
     kept: VecDeque<LoggedEvent>,
     kept_bytes: usize,
     limits: FaceLimits,
+    /// The tag of this replica, if there are others.
+    replica: Option<ReplicaTag>,
 }
 
 /// One stream.
 #[derive(Debug, Default)]
 struct StreamTrack {
+    /// The request whose answer ends the stream, if there are other replicas.
+    request: Option<Id>,
     /// The number of the next event.
     next: u64,
     /// The number of the first event that no reader has got.
@@ -71,9 +77,10 @@ pub(super) enum StreamReadError {
 // === impl StreamLog ===
 
 impl StreamLog {
-    pub(super) fn new(limits: FaceLimits) -> Self {
+    pub(super) fn new(limits: FaceLimits, replica: Option<ReplicaTag>) -> Self {
         let streams = HashMap::from([(SESSION_STREAM, StreamTrack::default())]);
-        Self { streams, next: SESSION_STREAM + 1, kept: VecDeque::new(), kept_bytes: 0, limits }
+        let (next, kept) = (SESSION_STREAM + 1, VecDeque::new());
+        Self { streams, next, kept, kept_bytes: 0, limits, replica }
     }
 
     /// The number of streams with a reader.
@@ -82,17 +89,19 @@ impl StreamLog {
         self.streams.values().filter(read).count()
     }
 
-    /// Opens a stream for a call and returns its number.
-    pub(super) fn open(&mut self, priming: Priming) -> u64 {
+    /// Opens a stream for a call and returns its number. `request` is the id of the call's request, if there are other
+    /// replicas.
+    pub(super) fn open_for(&mut self, priming: Priming, request: Option<&Id>) -> u64 {
         let stream = self.next;
         self.next += 1;
-        let mut track = StreamTrack::default();
+        let mut track = StreamTrack { request: request.cloned(), ..StreamTrack::default() };
         if priming == Priming::Wanted {
             let place = EventPosition { stream, event: track.next };
             track.next += 1;
+            let id = EventId { replica: self.replica, place, request: request.cloned() };
             self.keep(LoggedEvent {
                 place,
-                event: OutgoingEvent::priming(place, RETRY_DELAY),
+                event: OutgoingEvent::priming(&id, RETRY_DELAY),
                 replaceable: None,
             });
         }
@@ -106,7 +115,8 @@ impl StreamLog {
             return;
         };
         let place = EventPosition { stream, event: track.next };
-        let event = OutgoingEvent::message(Some(place), text);
+        let id = EventId { replica: self.replica, place, request: track.request.clone() };
+        let event = OutgoingEvent::message(Some(&id), text);
         match track.reader.as_ref().map(|reader| reader.offer(event.clone())) {
             Some(Ok(())) => track.unread = place.event + 1,
             Some(Err(EventSendError::Full)) if weight == MessageWeight::May => return,
@@ -233,7 +243,7 @@ mod tests {
     use super::*;
 
     fn log(kept_events: usize, queued_events: usize) -> StreamLog {
-        StreamLog::new(FaceLimits { kept_events, queued_events, ..FaceLimits::default() })
+        StreamLog::new(FaceLimits { kept_events, queued_events, ..FaceLimits::default() }, None)
     }
 
     /// The events that can be read without waiting, by total length, and whether the stream has
@@ -259,7 +269,7 @@ mod tests {
     #[test]
     fn a_stream_is_read_from_anywhere() {
         let mut log = log(100, 100);
-        let stream = log.open(Priming::Wanted);
+        let stream = log.open_for(Priming::Wanted, None);
         say(&mut log, stream, 2, MessageWeight::Must);
         log.finish(stream, Some(&"{}".into()));
         assert_eq!(now(log.follow(stream)), (4, true));
@@ -306,7 +316,7 @@ mod tests {
     #[test]
     fn a_slow_reader_loses_progress_first_and_then_its_stream() {
         let mut log = log(100, 2);
-        let stream = log.open(Priming::Unknown);
+        let stream = log.open_for(Priming::Unknown, None);
         let reader = log.follow(stream);
         say(&mut log, stream, 5, MessageWeight::May);
         assert_eq!(log.read(), 1);
@@ -320,7 +330,7 @@ mod tests {
     #[test]
     fn the_oldest_events_go_first() {
         let mut log = log(3, 100);
-        let first = log.open(Priming::Wanted);
+        let first = log.open_for(Priming::Wanted, None);
         log.finish(first, Some(&"{}".into()));
         say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
         assert_eq!(now(log.resume(EventPosition { stream: first, event: 0 }).unwrap()), (1, true));
@@ -328,8 +338,8 @@ mod tests {
         assert!(log.resume(EventPosition { stream: first, event: 0 }).is_err());
         assert_eq!(now(log.listen().unwrap()), (3, false));
 
-        let mut log = StreamLog::new(FaceLimits { kept_bytes: 100, ..FaceLimits::default() });
-        let stream = log.open(Priming::Unknown);
+        let mut log = StreamLog::new(FaceLimits { kept_bytes: 100, ..FaceLimits::default() }, None);
+        let stream = log.open_for(Priming::Unknown, None);
         log.finish(stream, Some(&"x".repeat(200).into()));
         assert!(log.streams.len() == 1 && log.kept_bytes == 0, "too large to be kept");
     }

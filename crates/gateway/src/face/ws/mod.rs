@@ -83,6 +83,7 @@ pub(super) async fn upgrade<F: ViewProvider>(
     let subprotocol = subprotocol(&request.headers)?;
     let upgrade = request.extensions.remove::<OnUpgrade>().ok_or_else(not_an_upgrade)?;
     let held = request.extensions.remove::<TokenInUse>();
+    face.check_replicas(&owner)?;
     let slot = face.slot(&owner)?;
     let opened = face.open_view(&owner, random_session_id()?, Transport::WebSocket).await?;
     let counted = (

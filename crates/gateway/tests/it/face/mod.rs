@@ -7,9 +7,11 @@ mod guarding;
 mod headers;
 mod probes;
 pub(crate) mod raw;
+mod replicas;
 mod resuming;
 mod rules;
 mod sessions;
+mod shared_sessions;
 mod suite;
 
 use std::{
