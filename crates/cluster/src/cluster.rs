@@ -43,6 +43,15 @@ impl Cluster {
         facts: ReplicaFacts,
         config: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     ) -> Result<Self, ClusterError> {
+        // Boxed: connecting is large, and happens once.
+        Box::pin(Self::connect(options, facts, config)).await
+    }
+
+    async fn connect(
+        options: &ClusterOptions,
+        facts: ReplicaFacts,
+        config: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+    ) -> Result<Self, ClusterError> {
         let keys = ClusterKeys::load(&options.key_file, &options.name)?;
         let nats = NatsConnection::open(options).await?;
         let bucket = heartbeat::open_heartbeats(&nats, &options.name).await?;

@@ -3,6 +3,7 @@
 //! Used by `heartbeat`, `status` and `sessions`. Every answer has a deadline. It does not know what the values are.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::context::{
@@ -37,7 +38,7 @@ pub(crate) struct BucketPlan {
 
 /// An open bucket. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Bucket(kv::Store);
+pub(crate) struct Bucket(Arc<kv::Store>);
 
 /// How NATS keeps a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,9 +64,9 @@ impl Bucket {
         let create = |copies| nats.jetstream.create_key_value(plan.config(copies));
         let timed = tokio::time::timeout(ANSWER_TIMEOUT, create(WANTED_COPIES)).await;
         match timed {
-            Ok(Ok(store)) => Ok(Self(store)),
+            Ok(Ok(store)) => Ok(Self(Arc::new(store))),
             Ok(Err(error)) if lacks_nodes(&error) => {
-                NatsConnection::within(action, create(1)).await.map(Self)
+                NatsConnection::within(action, create(1)).await.map(|store| Self(Arc::new(store)))
             }
             Ok(Err(error)) => Err(ClusterError::store(action, error)),
             Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
@@ -84,7 +85,7 @@ impl Bucket {
         match found {
             Ok(Ok(_)) => {
                 let store = nats.jetstream.get_key_value(&plan.name);
-                NatsConnection::within(action, store).await.map(|store| Some(Self(store)))
+                NatsConnection::within(action, store).await.map(|store| Some(Self(Arc::new(store))))
             }
             Ok(Err(error)) => match error.kind() {
                 GetStreamErrorKind::JetStream(cause)

@@ -41,7 +41,7 @@ async fn a_session_is_found_by_its_id_at_every_replica() {
 async fn changes_of_several_replicas_are_all_kept_and_followed() {
     let (nats, secrets) = (NatsServer::start(), Secrets::new());
     let (one, two) = two(&nats, &secrets).await;
-    let mut changes = two.sessions().follow().await.unwrap();
+    let mut followed = two.sessions().follow().await.unwrap();
     let (name, id) = one.sessions().begin("ann", CLIENT).await.unwrap();
     let add = |cluster: &Cluster, letter: char| {
         let (sessions, name) = (cluster.sessions().clone(), name.clone());
@@ -58,7 +58,7 @@ async fn changes_of_several_replicas_are_all_kept_and_followed() {
     letters.sort_unstable();
     assert_eq!((letters, found.record.version), (vec!['a', 'b', 'c', 'd'], 4));
     for version in 1..=4 {
-        let (changed, record) = changes.recv().await.unwrap();
+        let (changed, record) = followed.recv().await.unwrap();
         assert_eq!((changed, record.version), (name.clone(), version));
     }
 }
@@ -67,7 +67,7 @@ async fn changes_of_several_replicas_are_all_kept_and_followed() {
 async fn a_watch_goes_on_after_nats_was_away() {
     let (mut nats, secrets) = (NatsServer::start(), Secrets::new());
     let (one, two) = two(&nats, &secrets).await;
-    let mut changes = two.sessions().follow().await.unwrap();
+    let mut followed = two.sessions().follow().await.unwrap();
     let (name, _) = one.sessions().begin("ann", CLIENT).await.unwrap();
     nats.kill();
     assert!(one.sessions().change(&name, set("lost")).await.is_err());
@@ -81,7 +81,7 @@ async fn a_watch_goes_on_after_nats_was_away() {
     }
     changed.unwrap();
     loop {
-        let (_, record) = changes.recv().await.unwrap();
+        let (_, record) = followed.recv().await.unwrap();
         if record.settings.as_deref() == Some("back") {
             return;
         }
