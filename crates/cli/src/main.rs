@@ -5,6 +5,7 @@
 
 mod args;
 mod ask;
+mod clustering;
 mod command_engine;
 mod commands;
 mod environment;

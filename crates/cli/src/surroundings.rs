@@ -145,7 +145,16 @@ impl Caller {
             sign_in_links: self.sign_in_links.clone(),
             program: program(),
             version: VERSION,
+            replicas: None,
         }
+    }
+
+    /// The name of this machine.
+    pub(crate) fn machine_name(&self) -> String {
+        let of_system = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+        let name = of_system.or_else(|| self.variable("HOSTNAME").map(str::to_owned));
+        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| "unnamed".to_owned())
     }
 
     /// The value of a variable, if it is not blank.

@@ -34,6 +34,7 @@ pub fn engine_options(
     options.state_dir = Some(program.host.state_dir.clone());
     options.program.clone_from(&program.program);
     options.credentials = credentials;
+    options.sealer = program.replicas.as_ref().map(|replicas| Arc::clone(&replicas.sealer));
     options.timing = timing(desired, &program.host.env);
     // Only a hub has the console and the terminal UI.
     options.queue_access = QueueAccess::None;

@@ -23,7 +23,7 @@ use crate::admin::{
 };
 use crate::served_workspace::ServedWorkspace;
 use crate::workspace_registry::WorkspaceRegistry;
-use crate::{AppsOptions, FacesOptions, HubError};
+use crate::{AppsOptions, FacesOptions, HubError, ProgramReplicas};
 
 /// How long the admin API may take to leave a port.
 const PORT_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -120,6 +120,13 @@ impl WorkspaceFaces {
     #[must_use]
     pub fn with_probes_while_draining(mut self) -> Self {
         self.options.probes_while_draining = true;
+        self
+    }
+
+    /// Answers for the same clients as other replicas.
+    #[must_use]
+    pub fn with_replicas(mut self, replicas: Option<&ProgramReplicas>) -> Self {
+        self.options.replicas = replicas.map(|replicas| replicas.group.clone());
         self
     }
 

@@ -48,7 +48,7 @@ pub use {
     error::{ErrorExplanation, HubAdvice, HubError},
     faces::{BoundAddress, WorkspaceFaces},
     local_hub::{LocalHub, hub_paths},
-    program::{ProgramContext, ProgramPlugins, process_guard},
+    program::{ProgramContext, ProgramPlugins, ProgramReplicas, process_guard},
     served_workspace::{ServedWorkspace, WorkspaceInputs, start_engine},
     workspace_registry::WorkspaceRegistry,
 };

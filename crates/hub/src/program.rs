@@ -11,6 +11,9 @@ use std::sync::Arc;
 use switchboard_auth::SignInStore;
 use switchboard_config::{HostContext, ResolveOptions};
 use switchboard_core::engine::InProcessServer;
+use switchboard_core::sealing::HandleSealer;
+use switchboard_gateway::bridge::BridgeReplica;
+use switchboard_gateway::face::replicas::ReplicaGroup;
 use switchboard_process::ProcessGuard;
 use switchboard_sources::{ConnectorCredentials, PluginHost};
 
@@ -36,6 +39,19 @@ pub struct ProgramContext {
     pub program: Option<PathBuf>,
     /// The program's version.
     pub version: &'static str,
+    /// The replicas that answer for the same clients as this program, if there are any.
+    pub replicas: Option<ProgramReplicas>,
+}
+
+/// The replicas that answer for the same clients as this program.
+#[derive(Clone)]
+pub struct ProgramReplicas {
+    /// What handles of clients are bound to: equal for all replicas.
+    pub place: String,
+    /// Seals handles that every replica opens.
+    pub sealer: Arc<dyn HandleSealer>,
+    /// The replicas, for the faces.
+    pub group: ReplicaGroup,
 }
 
 /// Servers that run inside the program's own process.
@@ -45,6 +61,14 @@ pub struct ProgramPlugins {
     pub builtin: InProcessServer,
     /// Runs the native plugins of workspaces.
     pub host: Arc<dyn PluginHost>,
+}
+
+// === impl ProgramReplicas ===
+
+impl ProgramReplicas {
+    pub(crate) fn for_bridge(&self) -> BridgeReplica {
+        BridgeReplica { tag: self.group.tag, place: self.place.clone() }
+    }
 }
 
 /// The guard of every process that this program starts.

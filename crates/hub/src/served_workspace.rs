@@ -17,7 +17,7 @@ use switchboard_core::connection::ConnectionTiming;
 use switchboard_core::engine::{CallVariables, QueueAccess};
 use switchboard_core::results::ResultPolicy;
 use switchboard_core::{Engine, WorkspaceId};
-use switchboard_gateway::bridge::{Bridge, BridgeOptions};
+use switchboard_gateway::bridge::{Bridge, BridgeOptions, BridgeReplica};
 use switchboard_gateway::view_provider::{
     OpenView, ViewError, ViewProvider, ViewRequest, ViewSelection,
 };
@@ -29,6 +29,7 @@ use switchboard_sources::{
 
 use crate::engine_options::engine_options;
 use crate::limits::{check_hub_descriptors, has_few_threads};
+use crate::program::ProgramReplicas;
 use crate::{AgentBridges, HubError, ProgramContext, ProgramPlugins, ViewOptions, process_guard};
 
 /// One workspace, shown in one way.
@@ -48,6 +49,8 @@ pub struct WorkspaceInputs {
     pub variables: Vec<(OsString, OsString)>,
     /// The desired state without an agent, if the configuration was resolved just now.
     pub desired: Option<Box<Desired>>,
+    /// The replica that this is, if other replicas answer for the same clients.
+    pub replica: Option<BridgeReplica>,
 }
 
 // === impl ServedWorkspace ===
@@ -198,6 +201,7 @@ impl WorkspaceInputs {
             resolve: program.resolve.clone(),
             variables: program.variables.clone(),
             desired: Some(Box::new(desired.clone())),
+            replica: program.replicas.as_ref().map(ProgramReplicas::for_bridge),
         }
     }
 
@@ -221,7 +225,8 @@ impl WorkspaceInputs {
 
     /// How the view is shown. The numbers of the client's environment count for its own sessions only.
     pub(crate) fn bridge_options(&self, view: &ViewOptions) -> BridgeOptions {
-        BridgeOptions { variables: Some(self.call_variables()), ..bridge_options(view) }
+        let (variables, replica) = (Some(self.call_variables()), self.replica.clone());
+        BridgeOptions { variables, replica, ..bridge_options(view) }
     }
 
     /// The numbers of the client's environment.

@@ -142,7 +142,7 @@ impl WorkspaceRegistry {
         let _opening = self.opening.lock().await;
         let agents = served_workspace::agent_bridges(&self.engine, &self.plugins, view, &inputs)?;
         let bridge = inputs.bridge_options(view);
-        let key = format!("{key}{:?}", inputs.call_variables());
+        let key = format!("{key}{:?}{:?}", inputs.call_variables(), inputs.replica);
         let synced = self.open_synced(inputs, view).await?;
         let key = (synced.workspace().clone(), key);
         if let Some(served) = self.lock_open().served.get(&key).and_then(Weak::upgrade) {
@@ -197,7 +197,8 @@ impl WorkspaceRegistry {
         };
         let variables = env.iter().map(|(name, value)| (name.into(), value.into()));
         let resolve = ResolveOptions::default();
-        Some(WorkspaceInputs { host, resolve, variables: variables.collect(), desired: None })
+        let variables = variables.collect();
+        Some(WorkspaceInputs { host, resolve, variables, desired: None, replica: None })
     }
 
     /// The inputs of a workspace for a client of the admin API; refused where the client has no home.

@@ -4,6 +4,7 @@
 //! It does not read the environment or files (`surroundings` does).
 
 mod calls;
+mod clustering;
 mod guarding;
 mod overview;
 mod permissions;
@@ -27,6 +28,7 @@ use clap::{Args as ClapArgs, ColorChoice, FromArgMatches as _, Parser, Subcomman
 pub(crate) use calls::{
     Answer, Call, Complete, Logs, OfServer, Prompt, Questions, Read, Server, Skill, Span, Tools,
 };
+pub(crate) use clustering::{ClusterAccess, ClusterCommand};
 pub(crate) use guarding::{CreateToken, Token};
 pub(crate) use permissions::{Explain, Forget, Permissions, TestRules};
 pub(crate) use plugins::{Folders, Language, New, Plugin, ServePlugins};
@@ -128,6 +130,11 @@ pub(crate) enum Command {
     /// `/sse`, WebSocket at `/ws`. Your own programs on this machine may connect; all other clients need a token.
     #[command(after_help = serving::SERVE_EXAMPLES)]
     Serve(Box<Serve>),
+    /// Show the replicas of a cluster
+    ///
+    /// Several machines are one switchboard: `serve --cluster` on each, behind a balancer.
+    #[command(subcommand, disable_help_subcommand = true, after_help = clustering::CLUSTER_EXAMPLES)]
+    Cluster(ClusterCommand),
     /// Create, list and revoke tokens for other machines
     ///
     /// Clients on other machines, and programs of other users, need a token.

@@ -27,7 +27,7 @@ const GROUPS: [(&str, &[&str]); 9] = [
     ),
     ("Clients", &["clients", "import", "install", "uninstall", "connect"]),
     ("Signing in", &["login", "logout", "accounts", "xaa"]),
-    ("Serving", &["serve", "token", "stop"]),
+    ("Serving", &["serve", "token", "cluster", "stop"]),
     ("Plugins", &["plugin"]),
     (
         "Diagnosis and this program",

@@ -12,6 +12,7 @@ use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::ToolSearch;
 use switchboard_hub::{AppsOptions, AppsOrigin, FacesOptions, ViewOptions};
 
+use super::clustering::ClusterArgs;
 use super::guarding::Guarding;
 
 /// How a client sees the servers.
@@ -106,6 +107,8 @@ pub(crate) struct Serve {
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
+    #[command(flatten)]
+    pub(crate) clustering: ClusterArgs,
     /// The origin under which browsers reach the frames of MCP Apps, such as `https://apps.example.com`; needed if the
     /// console is used from another machine. Nothing else may be served there
     #[arg(long, value_name = "URL", help_heading = "What the console shows")]

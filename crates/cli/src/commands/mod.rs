@@ -15,6 +15,7 @@ mod builtin;
 mod call;
 mod changed;
 mod clients;
+mod cluster;
 mod complete;
 mod completions;
 mod connect;
@@ -74,14 +75,22 @@ mod xaa;
 pub(crate) use token::failed as token_failed;
 
 use switchboard_config::{Desired, ServerSwitch};
+use switchboard_hub::attach::AttachOptions;
 
 use crate::{
-    args::{Args, Command, SelfCommand},
+    args::{Args, Command, Global, SelfCommand},
     notice::Notice,
     printer::Printer,
     report::Failure,
     surroundings::Caller,
 };
+
+/// The caller, and how its client is attached to the hub.
+fn attached(global: &Global) -> Result<(Caller, AttachOptions), Failure> {
+    let caller = Caller::new(global)?;
+    let options = connect::attach_options(global, &caller)?;
+    Ok((caller, options))
+}
 
 /// Runs the command of `args`.
 pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
@@ -98,21 +107,19 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         }
         Command::Connect(connect) => connect::run(connect, &args.global, caller()?, printer).await,
         Command::Hub(_) => hub::run(&ready().await?).await,
+        Command::Cluster(command) => cluster::run(command, printer).await,
         Command::Token(token) => token::run(token, &caller()?, printer),
         Command::Secret(secret) => secret::run(secret, &caller()?, printer),
         Command::Ui(ui) => {
-            let caller = caller()?;
-            let options = connect::attach_options(&args.global, &caller)?;
+            let (caller, options) = attached(&args.global)?;
             crate::ui::run(ui, &args.global, &caller, options).await
         }
         Command::Top(top) => {
-            let caller = caller()?;
-            let options = connect::attach_options(&args.global, &caller)?;
+            let (caller, options) = attached(&args.global)?;
             top::run(top, &args.global, &caller, options, printer).await
         }
         Command::Console(console) => {
-            let caller = caller()?;
-            let options = connect::attach_options(&args.global, &caller)?;
+            let (caller, options) = attached(&args.global)?;
             console::run(console, &caller, &options, printer).await
         }
         Command::Status => status::run(&caller()?, printer).await,

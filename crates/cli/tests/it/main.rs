@@ -20,6 +20,7 @@ mod asking;
 mod attached;
 mod call;
 mod change;
+mod cluster;
 mod company_certificate;
 mod completions;
 mod concurrent;

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use switchboard_cluster::ClusterOptions;
 use switchboard_config::Desired;
 use switchboard_core::engine::QueueAccess;
 use switchboard_hub::admin::{AdminApi, LoopbackError};
 use switchboard_hub::socket::{self, HubLifetime, SocketError};
 use switchboard_hub::{
-    AccessSetup, BoundAddress, FacesOptions, HubError, LocalHub, ServedWorkspace, WorkspaceFaces,
-    WorkspaceInputs, start_engine,
+    AccessSetup, BoundAddress, FacesOptions, HubError, LocalHub, ProgramContext, ServedWorkspace,
+    WorkspaceFaces, WorkspaceInputs, start_engine,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::connect::hub_paths;
 use crate::args::Serve;
+use crate::clustering::ClusterMember;
 use crate::command_engine::{self, Hints};
 use crate::notice::Notice;
 use crate::plugins;
@@ -67,15 +69,16 @@ enum Announcement {
 /// for other clients. If the hub that serves ends, the address stays: the next hub serves there, or this process.
 pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
     let mut ending = wait::EndSignals::listen();
+    let cluster = serve.clustering.to_options();
     let mut serve = serve.to_options();
     if caller.is_alone() {
-        return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
+        return Box::pin(serve_alone(&serve, cluster.as_ref(), caller, printer, &mut ending)).await;
     }
     if let Err(failure) = hub_paths(caller) {
         let message =
             format!("{}; other clients cannot share these servers", failure.in_one_line());
         printer.notices(&[Notice::warning(message)]);
-        return Box::pin(serve_alone(&serve, caller, printer, &mut ending)).await;
+        return Box::pin(serve_alone(&serve, cluster.as_ref(), caller, printer, &mut ending)).await;
     }
     // The desired state, read again after a hub has ended: the command may have begun days ago.
     let mut desired_now: Option<Box<Desired>> = None;
@@ -83,7 +86,9 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     let mut gone_since = Instant::now();
     loop {
         let desired = desired_now.as_deref().unwrap_or(&caller.first_desired);
-        let serving = serve_once(&serve, caller, desired, printer, &mut announcement, &mut ending);
+        let cluster = cluster.as_ref();
+        let serving =
+            serve_once(&serve, cluster, caller, desired, printer, &mut announcement, &mut ending);
         match Box::pin(serving).await {
             Ok(ServeEnd::Wanted) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
@@ -113,6 +118,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
 /// Serves until a person ends the command, or the hub that serves has ended.
 async fn serve_once(
     serve: &FacesOptions,
+    cluster: Option<&ClusterOptions>,
     caller: &Caller,
     desired: &Desired,
     printer: &Printer,
@@ -121,28 +127,25 @@ async fn serve_once(
 ) -> Result<ServeEnd, Failure> {
     let access =
         AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
-    if let Some(hub) = command_engine::find_running(caller, printer).await {
-        return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending).await;
-    }
-    wait_for_ending_hub(caller, printer).await;
-    let bound = BoundAddress::bind(serve.listen).await?;
-    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
-    let lifetime = HubLifetime::UntilStopped;
-    let limits = &desired.settings.limits;
-    let opening = Box::pin(LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime));
-    let hub = match bound.answer_probes_while(&access, limits, opening).await? {
-        Ok(hub) => hub,
-        Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => {
-            // Another process was faster.
-            drop(bound);
-            let hub = command_engine::find_running(caller, printer).await;
-            let hub =
-                hub.ok_or_else(|| Failure::plain(FailureKind::Failed, "the hub has just ended"))?;
-            return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending)
-                .await;
+    let running = command_engine::find_running(caller, printer).await;
+    let opened = match &running {
+        Some(_) => None,
+        None => {
+            wait_for_ending_hub(caller, printer).await;
+            Box::pin(open_hub(serve, &access, cluster, caller, desired)).await?
         }
-        Err(error) => return Err(error.into()),
     };
+    let Some(OpenedHub { hub, bound, program, member }) = opened else {
+        if cluster.is_some() {
+            return Err(another_hub());
+        }
+        let faster = || command_engine::find_running(caller, printer);
+        let hub = if running.is_some() { running } else { faster().await };
+        let ended = || Failure::plain(FailureKind::Failed, "the hub has just ended");
+        let hub = hub.ok_or_else(ended)?;
+        return through_hub::run(serve, &access, caller, printer, &hub, announcement, ending).await;
+    };
+    let limits = &desired.settings.limits;
     let (workspaces, stop, admin) = (hub.workspaces(), hub.stop_token(), hub.admin().clone());
     let cut = CancellationToken::new();
     let faces = async {
@@ -150,7 +153,8 @@ async fn serve_once(
         let opened = bound.answer_probes_while(&access, limits, opening).await;
         let done = match opened.and_then(std::convert::identity) {
             Ok(workspace) => {
-                let served = ServedAddress { bound, workspace, admin: Some(&admin) };
+                let member = member.as_ref();
+                let served = ServedAddress { bound, workspace, admin: Some(&admin), member };
                 serve_faces(
                     serve,
                     &access,
@@ -175,12 +179,48 @@ async fn serve_once(
     let Some((ended, done)) = cut.run_until_cancelled(Box::pin(whole)).await else {
         return Ok(ServeEnd::Wanted);
     };
+    leave(member, printer).await;
     done?;
     match ended {
         // A notice at the start said that there is no console.
         Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The hub in this process, and the address at which it is going to serve.
+struct OpenedHub {
+    hub: LocalHub,
+    bound: BoundAddress,
+    program: ProgramContext,
+    member: Option<ClusterMember>,
+}
+
+/// Becomes the user's hub; `None` if another process was faster.
+async fn open_hub(
+    serve: &FacesOptions,
+    access: &AccessSetup,
+    cluster: Option<&ClusterOptions>,
+    caller: &Caller,
+    desired: &Desired,
+) -> Result<Option<OpenedHub>, Failure> {
+    let bound = BoundAddress::bind(serve.listen).await?;
+    let (mut program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let lifetime = HubLifetime::UntilStopped;
+    let limits = &desired.settings.limits;
+    let joining = Box::pin(join(cluster, caller, &bound));
+    let member = bound.answer_probes_while(access, limits, joining).await??;
+    program.replicas = member.as_ref().map(|member| member.replicas().clone());
+    let opening = Box::pin(LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime));
+    let refused = match bound.answer_probes_while(access, limits, opening).await? {
+        Ok(hub) => return Ok(Some(OpenedHub { hub, bound, program, member })),
+        Err(HubError::Listen(SocketError::AlreadyRunning { .. })) => Ok(None),
+        Err(error) => Err(error.into()),
+    };
+    if let Some(member) = member {
+        member.leave().await?;
+    }
+    refused
 }
 
 /// Waits for a hub that is about to end, which still holds its lock, its servers and perhaps the address.
@@ -193,6 +233,7 @@ async fn wait_for_ending_hub(caller: &Caller, printer: &Printer) {
 /// Serves a workspace with an engine of this command, which no other client shares.
 async fn serve_alone(
     serve: &FacesOptions,
+    cluster: Option<&ClusterOptions>,
     caller: &Caller,
     printer: &Printer,
     ending: &mut wait::EndSignals,
@@ -200,18 +241,22 @@ async fn serve_alone(
     let access =
         AccessSetup::new(serve.access.clone(), serve.listen, &caller.surroundings.state_dir)?;
     let bound = BoundAddress::bind(serve.listen).await?;
-    let (program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let (mut program, plugins) = (caller.program_context(), plugins::program_plugins()?);
+    let limits = &caller.first_desired.settings.limits;
+    let joining = Box::pin(join(cluster, caller, &bound));
+    let member = bound.answer_probes_while(&access, limits, joining).await??;
+    program.replicas = member.as_ref().map(|member| member.replicas().clone());
     let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
     let inputs = WorkspaceInputs::from_program(&program, &caller.first_desired);
     let opening = Box::pin(ServedWorkspace::open(engine.clone(), &plugins, &serve.view, inputs));
-    let limits = &caller.first_desired.settings.limits;
     let opened = bound.answer_probes_while(&access, limits, opening).await;
     let done = match opened.and_then(std::convert::identity) {
         Err(error) => Err(error.into()),
         Ok(workspace) => {
             let workspace = Arc::new(workspace);
             let stop = CancellationToken::new();
-            let served = ServedAddress { bound, workspace: workspace.clone(), admin: None };
+            let (shown, member) = (workspace.clone(), member.as_ref());
+            let served = ServedAddress { bound, workspace: shown, admin: None, member };
             let mut due = Announcement::Due;
             let cut = CancellationToken::new();
             let done =
@@ -224,7 +269,33 @@ async fn serve_alone(
         }
     };
     engine.shutdown().await;
+    leave(member, printer).await;
     done
+}
+
+/// Joins the cluster, if this is to be a replica.
+async fn join(
+    cluster: Option<&ClusterOptions>,
+    caller: &Caller,
+    bound: &BoundAddress,
+) -> Result<Option<ClusterMember>, Failure> {
+    let Some(options) = cluster else { return Ok(None) };
+    ClusterMember::join(options, caller.machine_name(), bound.address()).await.map(Some)
+}
+
+/// Leaves the cluster. The others notice in ten seconds if it fails.
+async fn leave(member: Option<ClusterMember>, printer: &Printer) {
+    let Some(member) = member else { return };
+    if let Err(failure) = member.leave().await {
+        printer.notices(&[Notice::warning(failure.in_one_line())]);
+    }
+}
+
+/// A running hub cannot become a replica: its handles and sessions are its own.
+fn another_hub() -> Failure {
+    let message = "a hub of this user runs already, and it is no replica of the cluster";
+    Failure::plain(FailureKind::Failed, message)
+        .with_hint("end it with `switchboard stop`, or serve as another user")
 }
 
 // === impl Announcement ===
@@ -244,6 +315,8 @@ struct ServedAddress<'a> {
     workspace: Arc<ServedWorkspace>,
     /// The admin API of the hub whose console is served at the address.
     admin: Option<&'a AdminApi>,
+    /// The place in the cluster.
+    member: Option<&'a ClusterMember>,
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is another part of what is served")]
@@ -252,7 +325,7 @@ async fn serve_faces(
     access: &AccessSetup,
     caller: &Caller,
     printer: &Printer,
-    ServedAddress { bound, workspace, admin }: ServedAddress<'_>,
+    ServedAddress { bound, workspace, admin, member }: ServedAddress<'_>,
     stop: &CancellationToken,
     announcement: &mut Announcement,
     ending: &mut wait::EndSignals,
@@ -261,14 +334,19 @@ async fn serve_faces(
     let address = bound.address();
     let snapshot = workspace.snapshot();
     let state_dir = &caller.surroundings.state_dir;
+    if let Some(member) = member {
+        member.show_workspace(&workspace);
+    }
     let (links, apps) = (&caller.sign_in_links, &serve.apps);
     let faces = WorkspaceFaces::new(bound, workspace, access, links, admin, apps, state_dir).await;
     let faces = faces.with_probes_while_draining();
+    let faces = faces.with_replicas(member.map(ClusterMember::replicas));
     let mut notices = caller.notices.clone();
     notices.extend(snapshot.problems.iter().map(Notice::from));
     notices.extend(command_engine::not_numbers(&snapshot.desired, caller));
     notices.extend(tls_notice(access, address));
     notices.extend(unwritable_state(caller));
+    notices.extend(member.into_iter().flat_map(ClusterMember::notices));
     notices.extend(faces.info().no_console.as_ref().map(Notice::warning));
     if announcement.is_due() {
         let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
