@@ -89,21 +89,25 @@ impl Default for InFlight {
     }
 }
 
-// === impl CallAdmission ===
+// === impl Connection ===
 
-impl CallAdmission {
-    pub(super) fn new(
-        connection: Arc<Connection>,
+impl Connection {
+    /// Admits a call of `session`, unless too many are in flight, or too many of `principal` where others share the
+    /// connection.
+    pub fn admit(
+        self: &Arc<Self>,
         session: Arc<str>,
         principal: Arc<str>,
-    ) -> Result<Self, ConnectionBusy> {
-        let core = &connection.core;
+    ) -> Result<CallAdmission, ConnectionBusy> {
+        let core = &self.core;
         let (limit, is_shared) =
             (core.shared.timing.calls_in_flight, core.spec.principal.is_none());
         let at = core.in_flight.enter(AdmittedCall { session, principal }, limit, is_shared)?;
-        Ok(Self { connection, at })
+        Ok(CallAdmission { connection: Arc::clone(self), at })
     }
 }
+
+// === impl CallAdmission ===
 
 impl Drop for CallAdmission {
     fn drop(&mut self) {

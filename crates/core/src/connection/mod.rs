@@ -417,16 +417,6 @@ impl Connection {
         is_missing && self.core.spec.credentials.sign_in_page().is_some()
     }
 
-    /// Admits a call of `session`, unless too many are in flight, or too many of `principal` where others share the
-    /// connection.
-    pub fn admit(
-        self: &Arc<Self>,
-        session: Arc<str>,
-        principal: Arc<str>,
-    ) -> Result<CallAdmission, ConnectionBusy> {
-        CallAdmission::new(self.clone(), session, principal)
-    }
-
     /// Returns the sessions with calls in flight, and how many each has.
     pub fn sessions_in_flight(&self) -> Vec<(String, usize)> {
         self.core.in_flight.sessions()

@@ -54,14 +54,7 @@ pub(super) async fn call(
         return outcome.map(CallFinish::done);
     }
     let again = request.again.take();
-    let found = match find_tool(stage, &name, server.as_deref()).await {
-        Ok(found) => found,
-        // Without a sign-in nobody knows the server's tools.
-        Err(error) => {
-            Box::pin(stage.sign_in_for_call(error)).await?;
-            find_tool(stage, &name, server.as_deref()).await?
-        }
-    };
+    let found = find_tool_signed_in(stage, &name, server.as_deref()).await?;
     record.set_server(&found.placed);
     record.set_item(&found.item.name);
     check_visibility(&found.item, &name, request.origin)?;
@@ -123,6 +116,21 @@ pub(super) async fn call(
     let result = after.result.unwrap_or_else(|| kept.result.clone());
     let decision = passed.decision;
     Ok(CallFinish::done(CallOutcome { result, server, decision, context, kept: Some(kept) }))
+}
+
+/// Finds a tool, after a sign-in where that is needed to know the server's tools.
+async fn find_tool_signed_in(
+    stage: &Stage,
+    name: &str,
+    server: Option<&str>,
+) -> Result<ResolvedItem<Arc<ListedTool>>, CallError> {
+    match find_tool(stage, name, server).await {
+        Ok(found) => Ok(found),
+        Err(error) => {
+            Box::pin(stage.sign_in_for_call(error)).await?;
+            find_tool(stage, name, server).await
+        }
+    }
 }
 
 /// Finds a tool. The error for a tool that is not listed says which rule denies it.
