@@ -179,7 +179,10 @@ impl Bucket {
     /// How NATS keeps it, as of its opening.
     pub(crate) fn facts(&self) -> StoreFacts {
         let info = self.0.stream.cached_info();
-        StoreFacts { copies: info.config.num_replicas.max(1), is_clustered: info.cluster.is_some() }
+        // A single node names itself as the leader, of a cluster without a name.
+        let name = info.cluster.as_ref().and_then(|cluster| cluster.name.as_deref());
+        let is_clustered = name.is_some_and(|name| !name.is_empty());
+        StoreFacts { copies: info.config.num_replicas.max(1), is_clustered }
     }
 }
 

@@ -19,6 +19,7 @@ async fn replicas_are_seen_until_they_leave() {
     assert_eq!((hosts, seen.copies), (vec!["one", "two"], 1));
     assert!(seen.replicas.iter().all(|replica| replica.state == ReplicaState::Alive));
     assert!(!says(&seen.warnings, &["configuration"]), "{:?}", seen.warnings);
+    assert!(says(&seen.warnings, &["NATS is one node"]), "{:?}", seen.warnings);
     assert!(says(&seen.notes, &["sync_interval"]), "{:?}", seen.notes);
     one.leave().await.unwrap();
     let rest = status(&options).await;
