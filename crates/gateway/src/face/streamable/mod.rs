@@ -92,9 +92,10 @@ async fn post<F: ViewProvider>(
     let (text, charge) = media::read_text(body, &options.limits, &options.times, &budget).await?;
     face.metrics.count_request(Transport::Http, text.len());
     let text = trace_context::with_header_context(text, &parts.headers);
-    let asked = parse(text.clone()).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
+    let relayable = face.options.replicas.is_some().then(|| text.clone());
+    let asked = parse(text).map_err(|malformed| HttpRefusal::malformed(&malformed))?;
     face.take_rest(owner, &asked)?;
-    if let Some(home) = home::of_message(face, parts, &asked) {
+    if let (Some(text), Some(home)) = (relayable, home::of_message(face, parts, &asked)) {
         return home.relay_message(owner, parts, text, &asked).await;
     }
     let named = NamedVersion::from_headers(&parts.headers);

@@ -133,7 +133,9 @@ impl<V: ServerHandler> StreamableSession<V> {
         let wire = Arc::clone(&self.wire);
         let is_shared = self.shared.is_some() && shared::may_change_settings(&asked);
         let id = match &asked {
-            MessageOrBatch::One(RpcMessage::Request(request)) => Some(request.id()),
+            MessageOrBatch::One(RpcMessage::Request(request)) if self.shared.is_some() => {
+                Some(request.id())
+            }
             _ => None,
         };
         let mut answering: BoxFuture<'static, _> = match asked {
@@ -144,7 +146,7 @@ impl<V: ServerHandler> StreamableSession<V> {
             answering = Arc::clone(self).answer_and_share(answering, id.clone()).boxed();
         }
         let call = SessionCall::new(reserved, answering, voice, charge);
-        Some(call.of_request(self.shared.as_ref().and(id)))
+        Some(call.of_request(id))
     }
 
     /// Answers once what the client has changed is written for all replicas.
