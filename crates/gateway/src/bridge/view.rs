@@ -408,6 +408,7 @@ impl ServerHandler for BridgeView {
                 | method::TASKS_LIST => Box::pin(self.task(asked, context)).await,
                 _ => {
                     let name = call::requested_name(&asked)?;
+                    self.await_skill_servers(&asked).await?;
                     if self.bridge().options.names == NameStyle::Bare
                         && name.as_deref().is_some_and(gateway_tools::could_be_gateway_tool)
                     {

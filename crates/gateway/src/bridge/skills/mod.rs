@@ -72,6 +72,20 @@ impl BridgeView {
         self.skill_at(&decode_string(uri)?)
     }
 
+    /// Waits for starting servers if a request could be about a skill: only a connected server says whether it has
+    /// skills, and this may be the first request since the program started.
+    pub(super) async fn await_skill_servers(&self, asked: &HandlerRequest) -> Result<(), RpcError> {
+        if !self.merges_skills() || !has_skill_uri(&asked.method) {
+            return Ok(());
+        }
+        let is_about_skills = matches!(&*asked.method, method::SKILLS_GET | method::DIRECTORY_READ);
+        let uri = || decode_string(asked.params.peek_path(&["uri"]).ok()??);
+        if is_about_skills || uri().is_some_and(|uri| SkillAddress::parse(&uri).is_some()) {
+            self.await_servers().await?;
+        }
+        Ok(())
+    }
+
     /// The skill, or the file of one, at an address of this view.
     pub(super) fn skill_at(&self, uri: &str) -> Option<SkillAddress> {
         let address = SkillAddress::parse(uri).filter(|_| self.merges_skills())?;

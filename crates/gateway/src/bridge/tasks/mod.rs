@@ -1,9 +1,10 @@
 //! Tasks: calls that a client starts and polls for the result.
 //!
 //! Used by `call` and `view`. A modern client of a modern server gets the server's own task, and the bridge keeps
-//! nothing. In the other pairings the bridge runs the call as a local task (`local_tasks`): the engine follows the
-//! call, and its questions and result wait for the client. Task ids are sealed in both cases: an id contains its
-//! server, and is valid for one principal and endpoint.
+//! nothing; where there are several replicas, its id names the one whose process of the server has the task. In the
+//! other pairings the bridge runs the call as a local task (`local_tasks`): the engine follows the call, and its
+//! questions and result wait for the client. Task ids are sealed in both cases: an id contains its server, and is valid
+//! for one principal and endpoint.
 
 mod local_tasks;
 mod related;
@@ -144,10 +145,12 @@ impl BridgeView {
         tasked: StartedTask,
     ) -> Result<HandlerReply, RpcError> {
         let state = self.address_form().translate_task(tasked.state, &tasked.task.server)?;
-        let id =
-            quote(&self.seal_task(&SealedTaskId::Theirs(tasked.task), SERVER_TASK_ID_LIFETIME)?);
+        let is_reached_by_all = self.is_over_http(&tasked.task.server);
+        let id = self.seal_task(&SealedTaskId::Theirs(tasked.task), SERVER_TASK_ID_LIFETIME)?;
+        // Each replica has its own process of a server, and only that one knows the task.
+        let id = if is_reached_by_all { id } else { self.mark_home(id) };
         let state = related::hide_task_in_state(state);
-        let state = state.with_edits(&[JsonEdit::set(&["taskId"], &id)]);
+        let state = state.with_edits(&[JsonEdit::set(&["taskId"], &quote(&id))]);
         state.map(HandlerReply::Complete).map_err(|error| call::invalid_params(&error.to_string()))
     }
 
@@ -265,6 +268,13 @@ impl BridgeView {
 
     fn server_of(&self, name: &str, context: &RequestContext) -> String {
         self.find_tool(name, context).map(|listed| listed.server().to_owned()).unwrap_or_default()
+    }
+
+    /// Whether every replica reaches the same server.
+    fn is_over_http(&self, server: &str) -> bool {
+        let snapshot = self.snapshot();
+        let mut servers = snapshot.iter().flat_map(|snapshot| &snapshot.servers);
+        servers.any(|known| known.name == server && known.transport == Some("http"))
     }
 
     fn seal_task(&self, named: &SealedTaskId, lasts: Duration) -> Result<String, RpcError> {

@@ -13,6 +13,7 @@ use switchboard_wire::client::skills::SkillDigest;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, skills};
 use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
+use switchboard_wire::link::LinkFrame;
 use switchboard_wire::link::pair::link_pair;
 use switchboard_wire::server::{
     ChangeBroadcaster, ChangeNotification, HandlerReply, HandlerRequest, RequestContext,
@@ -229,6 +230,36 @@ async fn of_all_servers_are_one_list_and_are_read_from_their_server() {
         }
     })
     .await;
+}
+
+/// As after a restart, or at another replica: a modern client goes on with an address, without a greeting or a list.
+#[tokio::test]
+async fn are_reached_by_the_first_request() {
+    let address = "skill://docs.switchboard/acme/pdf";
+    for era in [Era::Legacy, Era::Modern] {
+        for (method, uri) in [
+            ("skills/get", format!("{address}/SKILL.md")),
+            ("resources/read", format!("{address}/SKILL.md")),
+            ("resources/directory/read", address.to_owned()),
+        ] {
+            let folder = Arc::new(tempfile::tempdir().unwrap());
+            let servers = vec![library("docs", Manner::Good).in_process(era)];
+            let gateway = Gateway::among(folder, servers, "{}", BridgeOptions::default()).await;
+            let (writer, mut reader) = gateway.link("me", ViewSelection::Everything).await;
+            let meta = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+            let params = json!({ "uri": uri, "_meta": meta });
+            let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            writer.send(asked.to_string().into()).await.unwrap();
+            let frame = soon(reader.next()).await.unwrap().unwrap();
+            let LinkFrame::Text(text) = frame else { panic!("{frame:?}") };
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            assert!(answer["result"].to_string().contains(address), "{method}: {answer}");
+            gateway.engine.shutdown().await;
+        }
+    }
 }
 
 #[tokio::test]
