@@ -305,6 +305,7 @@ fn server_error_text(error: &WireError) -> &'static str {
         WireError::Malformed(_) | WireError::InvalidResult { .. } => "malformed",
         WireError::Busy => "busy",
         WireError::TaskCancelled { .. } => "task-cancelled",
+        WireError::StrayText { source, .. } => server_error_text(source),
         _ => "server",
     }
 }
