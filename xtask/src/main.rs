@@ -21,10 +21,10 @@ mod everything;
 mod failed_tests;
 mod failure;
 mod fuzz;
-mod load;
 mod mac_check;
 mod paths;
 mod peers;
+mod soak;
 mod step;
 mod table;
 mod tidy;
@@ -41,16 +41,16 @@ usage: cargo xtask <verb>
   tidy                    rules of the repository: dependencies of crates, names, headers, sizes, documents
   peers                   install the MCP servers and SDKs the tests talk to, and print where they are
   conformance             the official suite: our client, the gateway before a server of either era, plugins alone,
-                          and servers on the SDKs, directly and through the gateway
-      --side S            `client`, `server`, `plugin` or `sdk` (default: all)
+                          servers on the SDKs, directly and through the gateway, and several gateways as one
+      --side S            `client`, `server`, `plugin`, `sdk` or `cluster` (default: all)
       --line L            `stable` or `alpha` (default: both)
       --scenario NAME     this scenario only
       --driver PATH       another client than ours
       --record            write the observed counts of checks under tests/conformance
   fuzz                    each fuzz target, on its seeds
       --seconds N         for this long each (default: 20)
-  load                    a thousand sessions before one hub, with clients that misbehave
-      --seconds N         for this long (default: 60)
+  soak                    a thousand sessions before one hub; replicas that are killed in turn
+      --seconds N         each for this long (default: 60)
   bench wire [ARGS]       what a message costs to forward; ARGS go to the benchmark
   bench engine [ARGS]     what the engine adds to a call and to the start of servers
   bench gateway [ARGS]    the whole program beside a bare floor and other gateways
@@ -80,7 +80,7 @@ fn dispatch(mut args: Args) -> Result<()> {
         Some("conformance") => conformance::Options::parse(args).and_then(|o| conformance::run(&o)),
         Some("fuzz") => fuzz::Options::parse(args).and_then(fuzz::run),
         Some("bench") => bench::run(args),
-        Some("load") => load::run(args),
+        Some("soak") => soak::run(args),
         Some("dist") => dist::run(args),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");

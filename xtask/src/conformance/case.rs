@@ -22,6 +22,8 @@ pub(super) enum Side {
     Plugin,
     /// Servers on the official SDKs, directly and through the gateway.
     Sdk,
+    /// Several `serve` that are one switchboard, behind a balancer that picks one for each request.
+    Cluster,
 }
 
 /// The program that a scenario runs against.
@@ -35,6 +37,8 @@ pub(super) enum Subject {
     Plugins,
     /// A server on an official SDK.
     Sdk(Sdk, Route),
+    /// Replicas of the gateway, each with a server of one era behind it.
+    Replicas(Behind),
 }
 
 /// The only era of the server behind the gateway.
@@ -94,7 +98,8 @@ impl FromStr for Line {
 // === impl Side ===
 
 impl Side {
-    pub(super) const ALL: [Self; 4] = [Self::Client, Self::Server, Self::Plugin, Self::Sdk];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Client, Self::Server, Self::Plugin, Self::Sdk, Self::Cluster];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -102,6 +107,16 @@ impl Side {
             Self::Server => "server",
             Self::Plugin => "plugin",
             Self::Sdk => "sdk",
+            Self::Cluster => "cluster",
+        }
+    }
+
+    /// The file of `tests/conformance` with the side's counts. Those of replicas stand beside those of one gateway, to be
+    /// compared.
+    pub(super) const fn counts(self) -> &'static str {
+        match self {
+            Self::Cluster => Self::Server.name(),
+            side => side.name(),
         }
     }
 
@@ -109,7 +124,7 @@ impl Side {
     pub(super) const fn in_suite(self) -> &'static str {
         match self {
             Self::Client => "client",
-            Self::Server | Self::Plugin | Self::Sdk => "server",
+            Self::Server | Self::Plugin | Self::Sdk | Self::Cluster => "server",
         }
     }
 
@@ -125,6 +140,9 @@ impl Side {
                 .into_iter()
                 .flat_map(|sdk| Route::ALL.map(|route| Subject::Sdk(sdk, route)))
                 .collect(),
+            Self::Cluster => {
+                vec![Subject::Replicas(Behind::Legacy), Subject::Replicas(Behind::Modern)]
+            }
         }
     }
 }
@@ -144,6 +162,8 @@ impl Subject {
         match self {
             Self::Client => "client",
             Self::Gateway(behind) => behind.name(),
+            Self::Replicas(Behind::Legacy) => "legacy-replicas",
+            Self::Replicas(Behind::Modern) => "modern-replicas",
             Self::Plugins => "plugins",
             Self::Sdk(sdk, route) => route.name(sdk),
         }
@@ -155,7 +175,7 @@ impl Subject {
             Self::Sdk(sdk, _) => {
                 sdk.versions().contains(&version) && (!forced || sdk.has_extension(scenario))
             }
-            Self::Client | Self::Gateway(_) | Self::Plugins => true,
+            Self::Client | Self::Gateway(_) | Self::Plugins | Self::Replicas(_) => true,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::case::{Case, Line, Subject};
+use super::case::{Case, Line, Side, Subject};
 use super::judge::Demand;
 use super::run::Ran;
 use super::sdk::Route;
@@ -57,8 +57,17 @@ impl Expected {
         }
     }
 
+    /// The checks that cannot pass. What one gateway cannot, several cannot either.
     fn excused(&self, line: Line, case: &Case) -> Vec<String> {
-        let entries = self.cannot().filter(|entry| covers(entry, line, case));
+        let one = match case.subject {
+            Subject::Replicas(behind) => Some(Subject::Gateway(behind)),
+            _ => None,
+        };
+        let one = one.map(|subject| Case { subject, ..case.clone() });
+        let is_covered = |entry: &&Value| {
+            covers(entry, line, case) || one.as_ref().is_some_and(|one| covers(entry, line, one))
+        };
+        let entries = self.cannot().filter(is_covered);
         entries.flat_map(|entry| texts(&entry["checks"])).map(str::to_owned).collect()
     }
 
@@ -66,8 +75,9 @@ impl Expected {
         self.0.get(CANNOT).and_then(Value::as_array).into_iter().flatten()
     }
 
-    /// Entries that match no case of the suite.
-    pub(super) fn stale(&self, line: Line, cases: &[Case]) -> Vec<String> {
+    /// Entries of a side's subjects that match no case of the suite.
+    pub(super) fn stale(&self, line: Line, side: Side, cases: &[Case]) -> Vec<String> {
+        let subjects: Vec<_> = side.subjects().into_iter().map(Subject::name).collect();
         let scenarios = self.0.get(line.name()).and_then(Value::as_object).into_iter().flatten();
         let counted = scenarios.flat_map(|(scenario, versions)| {
             let versions = versions.as_object().into_iter().flatten();
@@ -81,6 +91,7 @@ impl Expected {
         let excused = self.cannot().filter(|entry| entry["line"] == line.name()).flat_map(places);
         counted
             .chain(excused)
+            .filter(|(_, _, subject)| subjects.contains(subject))
             .filter(|place| !cases.iter().any(|case| *place == of(case)))
             .map(|(scenario, version, subject)| {
                 let line = line.name();
@@ -89,13 +100,17 @@ impl Expected {
             .collect()
     }
 
-    /// SDK servers with different expected counts directly and through the gateway, without an entry that explains
-    /// it.
+    /// SDK servers with different expected counts directly and through the gateway, and replicas with other counts than
+    /// one gateway, without an entry that explains it.
     pub(super) fn unexplained(&self, line: Line, cases: &[Case]) -> Vec<String> {
         let differs = |case: &&Case| {
-            let Subject::Sdk(sdk, _) = case.subject else { return false };
-            let direct = Case { subject: Subject::Sdk(sdk, Route::Direct), ..(*case).clone() };
-            let (there, here) = (self.demand(line, &direct), self.demand(line, case));
+            let reference = match case.subject {
+                Subject::Sdk(sdk, _) => Subject::Sdk(sdk, Route::Direct),
+                Subject::Replicas(behind) => Subject::Gateway(behind),
+                Subject::Client | Subject::Gateway(_) | Subject::Plugins => return false,
+            };
+            let reference = Case { subject: reference, ..(*case).clone() };
+            let (there, here) = (self.demand(line, &reference), self.demand(line, case));
             there.successes != here.successes && there.excused == here.excused
         };
         let differing = cases.iter().filter(differs);
@@ -217,11 +232,29 @@ mod tests {
 
     #[test]
     fn entries_the_suite_dropped_are_told() {
+        let stale = |line, side, cases: &[Case]| expected().stale(line, side, cases);
         let cases = [case("tools_call", "2025-11-25"), case("skill", "2026-07-28")];
-        let stale = expected().stale(Line::Alpha, &cases);
         let gone = "alpha skill 2026-07-28 legacy: the suite does not offer it";
-        assert_eq!(stale, [gone, gone], "the count and the excuse");
-        assert!(expected().stale(Line::Stable, &cases).is_empty());
+        assert_eq!(stale(Line::Alpha, Side::Server, &[]), [gone, gone], "the count and the excuse");
+        assert!(stale(Line::Alpha, Side::Server, &[behind(Behind::Legacy)]).is_empty());
+        assert!(stale(Line::Alpha, Side::Client, &cases).is_empty());
+        assert_eq!(stale(Line::Alpha, Side::Client, &cases[..1]).len(), 1);
+        assert!(stale(Line::Stable, Side::Server, &[]).is_empty());
+    }
+
+    #[test]
+    fn replicas_pass_what_one_gateway_passes() {
+        let replicas =
+            Case { subject: Subject::Replicas(Behind::Legacy), ..case("skill", "2026-07-28") };
+        let mut data = expected();
+        let counted = |data: &mut Expected, count: u64| {
+            data.0["alpha"]["skill"]["2026-07-28"]["legacy-replicas"] = json!(count);
+        };
+        counted(&mut data, 5);
+        assert_eq!(data.demand(Line::Alpha, &replicas).excused, ["c"]);
+        assert!(data.unexplained(Line::Alpha, std::slice::from_ref(&replicas)).is_empty());
+        counted(&mut data, 4);
+        assert_eq!(data.unexplained(Line::Alpha, std::slice::from_ref(&replicas)).len(), 1);
     }
 
     #[test]

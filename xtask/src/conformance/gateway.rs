@@ -1,9 +1,10 @@
 //! The gateway as a process, with one server behind it under bare tool names, or with plugins alone.
 //!
-//! Used by `subject` and `sweep`. The process itself is a `listener`.
+//! Used by `subject`, `sweep` and `replicas`. The process itself is a `listener`.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -13,6 +14,11 @@ use crate::failure::{AboutFile, Result};
 
 /// Starts the gateway with the server of `entry` behind it. `folder` becomes its home.
 pub(super) fn serve(programs: &Programs, entry: &Value, folder: &Path) -> Result<Listener> {
+    listen(command(programs, entry, folder)?, folder)
+}
+
+/// The command that starts the gateway with the server of `entry` behind it.
+pub(super) fn command(programs: &Programs, entry: &Value, folder: &Path) -> Result<Command> {
     let config = folder.join("mcp.json");
     let servers = json!({ "mcpServers": { "subject": entry } });
     fs::write(&config, servers.to_string()).about("write", &config)?;
@@ -22,6 +28,11 @@ pub(super) fn serve(programs: &Programs, entry: &Value, folder: &Path) -> Result
         // Results whole, so that the gateway adds no tool of its own to read the rest.
         .args(["--result-limit", "0", "--mcp-config"])
         .arg(&config);
+    Ok(command)
+}
+
+/// Starts the gateway by its command.
+pub(super) fn listen(command: Command, folder: &Path) -> Result<Listener> {
     Listener::start("gateway", command, folder, announced_url)
 }
 
@@ -30,7 +41,7 @@ pub(super) fn serve_plugins(programs: &Programs, folder: &Path) -> Result<Listen
     let mut command = isolated(&programs.gateway, folder);
     command.args(["plugin", "serve", "--json", "--httpstream", "--port", "0", "--plugins"]);
     command.arg(&programs.plugin);
-    Listener::start("gateway", command, folder, announced_url)
+    listen(command, folder)
 }
 
 /// The URL in the JSON line of `--json`.

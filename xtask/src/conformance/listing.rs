@@ -21,14 +21,18 @@ fn entry(line: &str) -> Option<(&str, &str)> {
 
 fn cases(line: Line, scenario: &str, tags: &str, side: Side) -> Vec<Case> {
     // The stable line tests no more of a server than the other line does.
-    if (line, side) == (Line::Stable, Side::Sdk) {
+    if line == Line::Stable && matches!(side, Side::Sdk | Side::Cluster) {
         return Vec::new();
     }
     // These are on the list of no version. A client runs them once in each era of the line.
     let forced = matches!((tags, side), ("extension", _) | ("draft", Side::Client));
     let versions = match side {
         Side::Client if forced => line.eras().to_vec(),
-        Side::Server | Side::Plugin | Side::Sdk if forced => EXTENSIONS_OF_SERVERS.to_vec(),
+        Side::Server | Side::Plugin | Side::Sdk | Side::Cluster if forced => {
+            EXTENSIONS_OF_SERVERS.to_vec()
+        }
+        // The latest of each era: replicas differ from one gateway in what they share, not in versions.
+        Side::Cluster => tags.split(',').filter(|version| line.eras().contains(version)).collect(),
         _ => tags.split(',').collect(),
     };
     let at = |version: &str| {

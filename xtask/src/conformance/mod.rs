@@ -1,10 +1,11 @@
 //! `cargo xtask conformance`: the official conformance suite against our client, the gateway and plugins.
 //!
 //! Used by `cargo xtask test`. Client scenarios run against our client; server scenarios run through the gateway to a
-//! server of either era, and to servers on the official SDKs, directly and through the gateway. It does not trust the
-//! suite's verdict, since the suite passes programs that did nothing: each scenario runs alone, at each protocol
-//! version it knows; its checks are counted against `tests/conformance`, and the exit status of the program under
-//! test is checked. A check that cannot pass is listed there with the reason, and must fail.
+//! server of either era, alone and as several replicas behind a balancer, and to servers on the official SDKs, directly
+//! and through the gateway. It does not trust the suite's verdict, since the suite passes programs that did nothing:
+//! each scenario runs alone, at each protocol version it knows; its checks are counted against `tests/conformance`, and
+//! the exit status of the program under test is checked. A check that cannot pass is listed there with the reason, and
+//! must fail.
 
 mod case;
 mod expected;
@@ -13,6 +14,7 @@ mod group;
 mod judge;
 mod listener;
 mod listing;
+mod replicas;
 mod run;
 mod sdk;
 mod subject;
@@ -100,14 +102,14 @@ fn run_side(
     peers: &Peers,
     programs: &Programs,
 ) -> Result<(Vec<Ran>, Vec<String>)> {
-    let path = paths::root().join(format!("tests/conformance/{}.json", side.name()));
+    let path = paths::root().join(format!("tests/conformance/{}.json", side.counts()));
     let mut expected = Expected::read(&path)?;
     let (mut all, mut stale) = (Vec::new(), Vec::new());
     for line in options.lines() {
         let runner =
             Runner { suite: Suite::new(line, peers), peers, programs, expected: &expected };
         let cases = runner.suite.cases(side)?;
-        stale.extend(expected.stale(line, &cases));
+        stale.extend(expected.stale(line, side, &cases));
         stale.extend(expected.unexplained(line, &cases));
         let wanted = cases.into_iter().filter(|case| options.wants(case)).collect();
         all.extend(runner.run(side, wanted)?);

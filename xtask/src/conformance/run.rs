@@ -49,7 +49,9 @@ impl Runner<'_> {
             Side::Sdk => {
                 run_queue(sweep::group(cases), AT_ONCE, |sweep| self.run_sweep(sweep, &folder))
             }
-            Side::Client | Side::Server | Side::Plugin => self.run_cases(cases, &folder),
+            Side::Client | Side::Server | Side::Plugin | Side::Cluster => {
+                self.run_cases(cases, &folder)
+            }
         };
         all.sort_by_key(Ran::name);
         Ok(all)
@@ -59,7 +61,7 @@ impl Runner<'_> {
         let (alone, together): (Vec<_>, Vec<_>) =
             cases.into_iter().partition(|case| ALONE.contains(&case.scenario.as_str()));
         let run_case = |case: Case| {
-            let outcome = observe(&self.suite, self.programs, &case, &folder.join(case.slug()));
+            let outcome = observe(&self.stage(), &case, &folder.join(case.slug()));
             vec![self.judge(case, outcome)]
         };
         let mut all = run_queue(together, AT_ONCE, run_case);
@@ -68,10 +70,14 @@ impl Runner<'_> {
     }
 
     fn run_sweep(&self, sweep: Sweep, folder: &Path) -> Vec<Ran> {
-        let Self { suite, programs, peers, .. } = self;
-        let outcomes = sweep.observe(&Stage { suite, programs, peers }, folder);
+        let outcomes = sweep.observe(&self.stage(), folder);
         let cases = sweep.cases.into_iter().zip(outcomes);
         cases.map(|(case, outcome)| self.judge(case, outcome)).collect()
+    }
+
+    fn stage(&self) -> Stage<'_> {
+        let Self { suite, programs, peers, .. } = self;
+        Stage { suite, programs, peers }
     }
 
     fn judge(&self, case: Case, outcome: Result<Evidence>) -> Ran {

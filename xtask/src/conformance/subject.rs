@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::case::{Case, Side, Subject};
+use super::case::{Behind, Case, Side, Subject};
 use super::gateway;
 use super::judge::Evidence;
 use super::listener::Listener;
+use super::replicas::Replicas;
 use super::sdk;
 use super::suite::{SCENARIO_PATIENCE, Suite, checks};
+use super::sweep::Stage;
 use crate::command::{cargo, run as run_command};
 use crate::failure::{AboutFile, Failure, Result};
 use crate::paths;
@@ -39,7 +41,7 @@ impl Programs {
             let package = ["-p", "switchboard-cli", "--bin=switchboard"];
             run_command(cargo(&["build", "--locked"]).args(package))?;
         }
-        if sides.contains(&Side::Server) {
+        if sides.iter().any(|side| matches!(side, Side::Server | Side::Cluster)) {
             testkit.arg("--bin=conformance-server");
         }
         if sides.contains(&Side::Plugin) {
@@ -49,7 +51,7 @@ impl Programs {
         if sides.contains(&Side::Sdk) {
             sdk::build_rust_server()?;
         }
-        if sides.iter().any(|side| matches!(side, Side::Client | Side::Server)) {
+        if sides.iter().any(|side| matches!(side, Side::Client | Side::Server | Side::Cluster)) {
             run_command(&mut testkit)?;
         }
         let program = |name: &str| paths::target().join("debug").join(name);
@@ -63,23 +65,25 @@ impl Programs {
 }
 
 /// Runs a case; its files are kept in `folder`.
-pub(super) fn observe(
-    suite: &Suite,
-    programs: &Programs,
-    case: &Case,
-    folder: &Path,
-) -> Result<Evidence> {
+pub(super) fn observe(stage: &Stage<'_>, case: &Case, folder: &Path) -> Result<Evidence> {
+    let Stage { suite, programs, peers } = *stage;
     fs::create_dir_all(folder).about("make", folder)?;
+    let entry =
+        |behind: Behind| json!({ "command": programs.server, "args": ["--era", behind.name()] });
     match case.subject {
         Subject::Client => client(suite, &programs.driver, case, folder),
         Subject::Gateway(behind) => {
-            let entry = json!({ "command": programs.server, "args": ["--era", behind.name()] });
-            let gateway = gateway::serve(programs, &entry, folder)?;
+            let gateway = gateway::serve(programs, &entry(behind), folder)?;
             served(suite, Side::Server, gateway, case, folder)
         }
         Subject::Plugins => {
             let plugins = gateway::serve_plugins(programs, folder)?;
             served(suite, Side::Plugin, plugins, case, folder)
+        }
+        Subject::Replicas(behind) => {
+            let replicas = Replicas::start(programs, peers, &entry(behind), folder)?;
+            let text = served_checks(suite, Side::Cluster, replicas.url(), case, folder)?;
+            Evidence::from_checks(&text, replicas.stop()?)
         }
         Subject::Sdk(..) => Err(Failure::new("a server on an SDK is run in a sweep")),
     }
@@ -109,8 +113,19 @@ fn served(
     case: &Case,
     folder: &Path,
 ) -> Result<Evidence> {
-    let mut scenario = suite.scenario(side, case, folder);
-    scenario.args(["--url", gateway.url()]);
-    let text = checks(scenario, folder)?;
+    let text = served_checks(suite, side, gateway.url(), case, folder)?;
     Evidence::from_checks(&text, gateway.stop()?)
+}
+
+/// Runs a case against the server at `url`. Returns the text of its checks.
+fn served_checks(
+    suite: &Suite,
+    side: Side,
+    url: &str,
+    case: &Case,
+    folder: &Path,
+) -> Result<String> {
+    let mut scenario = suite.scenario(side, case, folder);
+    scenario.args(["--url", url]);
+    checks(scenario, folder)
 }

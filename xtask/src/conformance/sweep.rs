@@ -27,7 +27,8 @@ pub(super) struct Sweep {
     pub(super) cases: Vec<Case>,
 }
 
-/// The programs and folders of a sweep.
+/// The programs that a run needs.
+#[derive(Clone, Copy)]
 pub(super) struct Stage<'a> {
     pub(super) suite: &'a Suite,
     pub(super) programs: &'a Programs,

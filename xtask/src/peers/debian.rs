@@ -8,7 +8,7 @@ use crate::command::{output, run, succeeds};
 use crate::failure::{Failure, Result};
 
 /// The programs that tests and installers start, and the packages they come from.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("npm", "npm"),
     ("python3", "python3"),
     // To build the allocator.
@@ -23,6 +23,11 @@ const PROGRAMS: [(&str, &str); 9] = [
     ("tmux", "tmux"),
     // A browser for the tests of signing in.
     ("chromium", "chromium"),
+    // Shells that complete with our scripts.
+    ("fish", "fish"),
+    ("zsh", "zsh"),
+    // The balancer of several replicas.
+    ("nginx", "nginx"),
 ];
 
 /// Makes sure that all programs run. They are not part of the cache, which may be older than the machine.

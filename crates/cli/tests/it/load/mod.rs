@@ -1,7 +1,7 @@
 //! Load test: a thousand clients of one real hub, some of which disconnect or send garbage.
 //!
 //! It checks that no error is unexplained, no session sees another's data, and memory returns to its level after each
-//! of several waves. It runs for ten seconds, or `SWITCHBOARD_LOAD_SECONDS` (`cargo xtask load`); no check depends on
+//! of several waves. It runs for ten seconds, or `SWITCHBOARD_SOAK_SECONDS` (`cargo xtask soak`); no check depends on
 //! the clock.
 
 #![allow(clippy::print_stderr, reason = "what was seen, for whoever runs it by hand")]
@@ -70,7 +70,7 @@ fn run(threads: usize) {
 }
 
 async fn load(threads: usize) {
-    let seconds = std::env::var("SWITCHBOARD_LOAD_SECONDS").ok();
+    let seconds = std::env::var("SWITCHBOARD_SOAK_SECONDS").ok();
     let time = Duration::from_secs(seconds.map_or(10, |seconds| seconds.parse().unwrap()));
     let hub = Hub::start(threads);
     assert_eq!(hub.call_threads(), threads);
