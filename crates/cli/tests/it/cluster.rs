@@ -20,17 +20,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}"#;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
+const KEY_FILE: &str = "cluster.key";
+
 /// Replicas with homes of their own, as on machines of their own.
-struct Group {
-    replicas: Vec<Replica>,
+pub(crate) struct Group {
+    pub(crate) replicas: Vec<Replica>,
     nats: NatsServer,
-    _secrets: Home,
+    secrets: Home,
+    entry: Value,
+    flags: Vec<String>,
 }
 
 /// One `serve`, which is killed with the test.
-struct Replica {
+pub(crate) struct Replica {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     output: BufReader<ChildStdout>,
     _home: Home,
 }
@@ -42,29 +46,33 @@ struct Stream(BufReader<TcpStream>);
 
 impl Group {
     /// Starts so many replicas with this server.
-    fn start(count: usize, entry: &Value, flags: &[&str]) -> Self {
+    pub(crate) fn start(count: usize, entry: &Value, flags: &[&str]) -> Self {
         let (nats, secrets) = (NatsServer::start(), Home::new());
-        let key = key_file(&secrets);
-        let homes = std::iter::repeat_with(|| {
-            let home = Home::new();
-            let added =
-                home.command(&["add-json", "-s", "user", "one", &entry.to_string()]).output();
-            assert!(added.as_ref().unwrap().status.success(), "{added:?}");
-            home
-        });
-        let url = nats.url();
-        let given = [
-            "--cluster",
-            &url,
-            "--cluster-name",
-            "team",
-            "--cluster-key-file",
-            key.to_str().unwrap(),
-        ];
-        let flags = [&given[..], flags].concat();
-        let started: Vec<_> = homes.take(count).map(|home| Replica::spawn(home, &flags)).collect();
-        let replicas = started.into_iter().map(Replica::ready).collect();
-        Self { replicas, nats, _secrets: secrets }
+        key_file(&secrets);
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let mut group = Self { replicas: Vec::new(), nats, secrets, entry: entry.clone(), flags };
+        let started: Vec<_> = (0..count).map(|_| group.spawn()).collect();
+        group.replicas = started.into_iter().map(Replica::ready).collect();
+        group
+    }
+
+    /// Starts one more replica.
+    pub(crate) fn start_one(&self) -> Replica {
+        Replica::ready(self.spawn())
+    }
+
+    /// Starts the program of a replica, in a home of its own.
+    fn spawn(&self) -> (Home, Child) {
+        let home = Home::new();
+        let entry = self.entry.to_string();
+        let added = home.command(&["add-json", "-s", "user", "one", &entry]).output();
+        assert!(added.as_ref().unwrap().status.success(), "{added:?}");
+        let (url, key) = (self.nats.url(), self.secrets.path().join(KEY_FILE));
+        let given = ["--cluster", &url, "--cluster-name", "team", "--cluster-key-file"];
+        let mut flags = given.to_vec();
+        flags.push(key.to_str().unwrap());
+        flags.extend(self.flags.iter().map(String::as_str));
+        Replica::spawn(home, &flags)
     }
 
     fn status(&self, home: &Home) -> Value {
@@ -95,7 +103,7 @@ impl std::ops::Index<usize> for Group {
 
 /// The file with the key of all tests.
 fn key_file(home: &Home) -> PathBuf {
-    let path = home.path().join("cluster.key");
+    let path = home.path().join(KEY_FILE);
     std::fs::write(&path, "ab".repeat(32)).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     path
@@ -130,7 +138,7 @@ impl Replica {
         Self { child, address, output, _home: home }
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
