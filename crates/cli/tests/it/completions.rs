@@ -1,4 +1,4 @@
-//! Tests of completions: what the program answers a shell, and bash with the program's script.
+//! Tests of completions: what the program answers a shell, and bash, zsh and fish with the program's scripts.
 
 use std::collections::BTreeSet;
 
@@ -59,24 +59,49 @@ fn servers_tools_and_scopes_are_completed_in_every_shell() {
     assert!(!story.path("ran").exists(), "a completion started a server");
 }
 
-#[test]
-fn bash_asks_with_the_script() {
-    let story = project();
+/// Runs a script in a shell that knows the program by its name. Returns the lines that it prints.
+fn run_script(story: &Story, shell: &str, script: &str) -> BTreeSet<String> {
     let bin = story.path("bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_switchboard"), bin.join("switchboard")).unwrap();
-    let script = r#"source <(switchboard completions bash)
-        COMP_WORDS=(switchboard remove hel) COMP_CWORD=2 COMP_TYPE=9
-        _clap_complete_switchboard switchboard hel remove
-        printf '%s\n' "${COMPREPLY[@]}""#;
-    let mut bash = std::process::Command::new("bash");
-    bash.args(["-c", script]).current_dir(story.path("")).env_clear();
-    bash.env("HOME", story.home.path());
-    bash.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    let output = bash.output().unwrap();
+    if !bin.exists() {
+        let program = env!("CARGO_BIN_EXE_switchboard");
+        std::fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(program, bin.join("switchboard")).unwrap();
+    }
+    let mut command = std::process::Command::new(shell);
+    command.args(["-c", script]).current_dir(story.path("")).env_clear();
+    command.env("HOME", story.home.path());
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+    let output = command.output().unwrap_or_else(|error| panic!("{shell}: {error}"));
     let shown = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(shown.lines().collect::<BTreeSet<_>>(), BTreeSet::from(["hello", "help-desk"]));
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
+    let names = shown.lines().map(|line| line.split(['\t', ':']).next().unwrap().to_owned());
+    names.collect()
+}
+
+#[test]
+fn shells_ask_with_their_scripts() {
+    let story = project();
+    for (shell, script) in [
+        (
+            "bash",
+            r#"source <(switchboard completions bash)
+            COMP_WORDS=(switchboard remove hel) COMP_CWORD=2 COMP_TYPE=9
+            _clap_complete_switchboard switchboard hel remove
+            printf '%s\n' "${COMPREPLY[@]}""#,
+        ),
+        // What zsh would show is what its script hands to `_describe`.
+        (
+            "zsh",
+            r#"compdef() { registered=$1 }
+            _describe() { print -l -- "${(P@)3}" }
+            source <(switchboard completions zsh)
+            words=(switchboard remove hel) CURRENT=3
+            $registered"#,
+        ),
+        ("fish", "switchboard completions fish | source; complete -C 'switchboard remove hel'"),
+    ] {
+        assert_eq!(run_script(&story, shell, script), set(&["hello", "help-desk"]), "{shell}");
+    }
+    for shell in ["elvish", "powershell"] {
         let script = story.quietly(&["completions", shell]).stdout;
         let script = String::from_utf8(script).unwrap();
         assert!(script.contains("SWITCHBOARD_COMPLETE"), "{shell}: {script}");
