@@ -24,6 +24,17 @@ const MIN_TEXT_CHARS: usize = 16;
 /// A longer run of spaces is replaced by its count: it could push the rest of a command out of sight.
 const MAX_SPACES: usize = 16;
 
+/// A state of a server in words, from its word in JSON. The console says the same words (`server-state.js`).
+pub(crate) fn state_word(state: &str) -> &str {
+    match state {
+        "needs-auth" => "sign-in needed",
+        "awaiting-approval" => "awaiting approval",
+        "pending" => "connecting",
+        "silent" => "does not answer",
+        other => other,
+    }
+}
+
 /// The command line or URL of an entry, for a table; `entry` is redacted already.
 pub(crate) fn target(entry: &Value) -> String {
     match entry["url"].as_str() {

@@ -11,13 +11,13 @@ export const TONES = { ok: 'good', asked: '', cancelled: 'warn' };
 export const outcomeWord = ({ outcome }) => String(outcome).replaceAll('-', ' ');
 
 const DECISIONS = { allow: 'allowed', ask: 'asked', deny: 'denied' };
-const DECIDERS = {
-  typed: 'typed', rule: 'by the rule', mode: 'by the mode', client: 'left to the client', person: 'by a person', remembered: 'by a remembered answer', hook: 'by a hook', classifier: 'by the classifier',
-  interaction: 'the tool wants a person', 'built-in': 'built in', 'unclear-settings': 'the settings cannot be understood', 'repeated-argument': 'an argument is there twice',
-  'not-for-models': 'not for models', 'not-for-apps': 'not for apps', 'nobody-asked': 'the mode asks nobody',
+const REASONS = {
+  typed: ', typed', rule: ' by rule', mode: ' by mode', client: ', left to the client', person: ' by person', remembered: ' by remembered answer', hook: ' by hook', classifier: ' by classifier',
+  interaction: ', the tool needs a person', 'built-in': ', built in', 'unclear-settings': ', the settings are unclear', 'repeated-argument': ', an argument is repeated',
+  'not-for-models': ', not for models', 'not-for-apps': ', not for apps', 'nobody-asked': ', the mode asks nobody',
 };
-/** What was decided about a call, and by what. */
-export const decision = ({ decision: word, by, rule }) => [[DECISIONS[word] ?? word, by && (DECIDERS[by] ?? by)].filter(Boolean).join(', '), rule].filter(Boolean).join(' ');
+/** The decision about a call and its reason, in the words of the terminal UI. */
+export const decision = ({ decision: word, by, rule }) => [`${DECISIONS[word] ?? word ?? ''}${by ? REASONS[by] ?? ` by ${by}` : ''}`, rule].filter(Boolean).join(' ');
 const texts = new WeakMap();
 function words(call) {
   if (!texts.has(call)) texts.set(call, Object.values(call).join(' ').toLowerCase());

@@ -4,7 +4,7 @@ import { h } from './dom.js';
 
 export const TONES = { connected: 'good', idle: 'good', failed: 'bad', invalid: 'bad', blocked: 'bad', rejected: 'bad', 'needs-auth': 'warn', 'awaiting-approval': 'warn' };
 
-const WORDS = { 'needs-auth': 'sign-in needed', 'awaiting-approval': 'approval needed', pending: 'connecting' };
+const WORDS = { 'needs-auth': 'sign-in needed', 'awaiting-approval': 'awaiting approval', pending: 'connecting' };
 
 export const stateWord = ({ state, silentSince }) => (silentSince ? 'does not answer' : WORDS[state] ?? state);
 

@@ -179,7 +179,7 @@ fn a_person_looks_after_servers() {
     scene.does("state", json!({ "server": "pasted", "is": "connected" }));
     scene.does("remove", json!({ "server": "pasted" }));
     // A project's own server runs once somebody has seen what it is.
-    scene.does("problem", json!({ "shows": "shelf: approval needed" }));
+    scene.does("problem", json!({ "shows": "shelf: awaiting approval" }));
     scene.does("approve", json!({ "server": "shelf", "shows": "--shelf" }));
     scene.does("state", json!({ "server": "shelf", "is": "connected" }));
     scene.does("log", json!({ "server": "kiosk", "shows": "the kiosk is open" }));

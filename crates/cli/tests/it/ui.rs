@@ -156,7 +156,7 @@ fn a_person_works_at_a_terminal() {
     // A client that cannot be asked calls; the terminal is asked in its place.
     let mut client = Client::spawn(screen.story.command(&["connect"]));
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
-    screen.shows("5 Queue (1)");
+    screen.shows("5 Questions (1)");
     screen.press("5");
     screen.state("permission", " test ");
     screen.press("Enter");
@@ -352,7 +352,7 @@ fn top_shows_what_was_called() {
     client.leave();
     // The hub ends while it is shown.
     assert!(stop(&screen.story.home).is_some());
-    screen.shows("✘ no hub runs; retrying");
+    screen.shows("✘ no hub is running; retrying");
     screen.press("q");
     screen.shows("top ended with 0");
     let told = screen.story.command(&["top", "--json"]).output().unwrap().stdout;

@@ -149,12 +149,12 @@ fn on_row(model: &Model) -> Vec<Choice> {
         View::Tools => choices.push(choice("Enter", "call", Act::Open)),
         View::Prompts => choices.push(choice("Enter", "fill in", Act::Open)),
         View::Resources => choices.push(choice("Enter", "read", Act::Open)),
-        View::Queue => choices.extend(match model.chosen_answer() {
+        View::Questions => choices.extend(match model.chosen_answer() {
             Some(answer) => Some(choice("x", "forget the answer", Act::Forget(answer.id.clone()))),
             None if model.known.questions.is_empty() => None,
             None => Some(choice("Enter", "answer", Act::Open)),
         }),
-        View::Activity => choices
+        View::Calls => choices
             .extend([choice("Enter", "details", Act::Open), choice("r", "run again", Act::Repeat)]),
         View::Problems => choices.extend(of_trouble(model)),
     }
@@ -166,7 +166,7 @@ fn on_list(model: &Model) -> Vec<Choice> {
     if model.view.orders().len() > 1 {
         choices.push(choice("s", "sort", Act::Sort));
     }
-    if matches!(model.view, View::Servers | View::Activity) {
+    if matches!(model.view, View::Servers | View::Calls) {
         choices.push(choice("f", "filter", Act::Filter));
     }
     if model.view.can_mark() {

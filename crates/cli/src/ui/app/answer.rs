@@ -1,6 +1,6 @@
 //! Questions in the UI: opens the window for a question, and sends the answer.
 //!
-//! Used by `perform` and `update`. Drawing is in `view::queue`.
+//! Used by `perform` and `update`. Drawing is in `view::questions`.
 
 use serde_json::{Value, json};
 use switchboard_hub::admin::client::escaped;

@@ -72,8 +72,8 @@ pub(crate) enum View {
     Tools,
     Prompts,
     Resources,
-    Queue,
-    Activity,
+    Questions,
+    Calls,
     Problems,
 }
 
@@ -113,8 +113,8 @@ impl View {
         Self::Tools,
         Self::Prompts,
         Self::Resources,
-        Self::Queue,
-        Self::Activity,
+        Self::Questions,
+        Self::Calls,
         Self::Problems,
     ];
 
@@ -124,8 +124,8 @@ impl View {
             Self::Tools => "Tools",
             Self::Prompts => "Prompts",
             Self::Resources => "Resources",
-            Self::Queue => "Queue",
-            Self::Activity => "Activity",
+            Self::Questions => "Questions",
+            Self::Calls => "Calls",
             Self::Problems => "Problems",
         }
     }

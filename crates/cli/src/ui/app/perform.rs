@@ -105,13 +105,13 @@ impl Model {
                 let form = self.items().get(chosen).map(|item| self.form_of(item));
                 form.map(|form| WindowKind::Form(Box::new(form)))
             }
-            View::Queue => {
+            View::Questions => {
                 if let Some(asked) = self.questions().get(chosen).map(|asked| (*asked).clone()) {
                     self.open_question(&asked);
                 }
                 None
             }
-            View::Activity => {
+            View::Calls => {
                 let call = self.calls().get(chosen).map(|call| (*call).clone());
                 call.map(|call| WindowKind::Record(Box::new(Record { call, said: None })))
             }

@@ -6,6 +6,8 @@ use switchboard_core::problem::EngineProblem;
 use switchboard_core::remote::RemoteServer;
 
 use super::hub_model::{ApprovalCase, HubModel};
+use super::server_state;
+use crate::show;
 
 /// States in which a server needs attention.
 const PROBLEM_STATES: [&str; 5] =
@@ -41,11 +43,7 @@ impl ProblemRow<'_> {
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Server(server) => {
-                let state = match &*server.state {
-                    "needs-auth" => "sign-in needed".to_owned(),
-                    state => state.replace('-', " "),
-                };
-                format!("{}: {state}", server.name)
+                format!("{}: {}", server.name, show::state_word(server_state(server)))
             }
             Self::Approval(case) => format!("{} {}: awaiting approval", case.kind, case.name),
             Self::Problem(problem) => {

@@ -11,6 +11,7 @@ use switchboard_core::traffic::TrafficReport;
 
 use super::hub_model::fits;
 use super::{HubModel, Item, List, Model, PastCall, ProblemRow, View, problems};
+use crate::show;
 
 /// A sort order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,8 @@ impl View {
             }
             Self::Tools => &[Order::Listed, Order::Name, Order::Tokens, Order::Calls],
             Self::Prompts | Self::Resources => &[Order::Listed, Order::Name, Order::Server],
-            Self::Activity => &[Order::Listed, Order::Latency, Order::Name],
-            Self::Queue | Self::Problems => &[Order::Listed],
+            Self::Calls => &[Order::Listed, Order::Latency, Order::Name],
+            Self::Questions | Self::Problems => &[Order::Listed],
         }
     }
 
@@ -85,11 +86,11 @@ impl Model {
             View::Tools => (self.items().len(), known.tools.len()),
             View::Prompts => (self.items().len(), known.prompts.len()),
             View::Resources => (self.items().len(), known.resources.len()),
-            View::Queue => {
+            View::Questions => {
                 let all = known.questions.len() + known.answers.len();
                 (self.questions().len() + self.answers().len(), all)
             }
-            View::Activity => (self.calls().len(), known.calls.len()),
+            View::Calls => (self.calls().len(), known.calls.len()),
             View::Problems => (self.troubles().len(), problems::troubles(known).len()),
         }
     }
@@ -103,7 +104,7 @@ impl Model {
     pub(crate) fn servers(&self) -> Vec<&RemoteServer> {
         let (list, sought) = (self.list(), self.sought());
         let fit = |server: &&RemoteServer| {
-            let target = server.entry.as_ref().map(crate::show::target).unwrap_or_default();
+            let target = server.entry.as_ref().map(show::target).unwrap_or_default();
             let transport = server.transport.as_deref().unwrap_or_default();
             let words = [&*server.name, server.scope.name(), &server.state, transport, &target];
             let is_state =
@@ -214,7 +215,7 @@ impl Model {
 
     /// The remembered answer under the cursor.
     pub(crate) fn chosen_answer(&self) -> Option<&LastingAnswer> {
-        if self.view != View::Queue {
+        if self.view != View::Questions {
             return None;
         }
         let chosen = self.list().chosen(self.lengths().0);
@@ -229,11 +230,11 @@ impl Model {
             View::Tools | View::Prompts | View::Resources => {
                 self.items().iter().map(|item| item.name.clone()).collect()
             }
-            View::Queue => {
+            View::Questions => {
                 let questions = self.questions().into_iter().map(|asked| asked.id.clone());
                 questions.chain(self.answers().iter().map(|answer| answer.id.clone())).collect()
             }
-            View::Activity => {
+            View::Calls => {
                 let key = |call: &&PastCall| format!("{} {}", call.line.time, call.line.name);
                 self.calls().iter().map(key).collect()
             }
@@ -272,7 +273,7 @@ impl Model {
     pub(super) fn filter(&mut self) {
         let states: BTreeSet<&str> = match self.view {
             View::Servers => self.known.servers.iter().map(server_state).collect(),
-            View::Activity => self.known.calls.iter().map(|call| &*call.line.outcome).collect(),
+            View::Calls => self.known.calls.iter().map(|call| &*call.line.outcome).collect(),
             _ => return,
         };
         let next = match &self.list().filter {
@@ -302,7 +303,7 @@ impl Model {
         let order = list.order(self.view);
         let parts = [
             (order != Order::Listed).then(|| format!("sorted by {}", order.label())),
-            list.filter.as_ref().map(|state| format!("only {}", state.replace('-', " "))),
+            list.filter.as_ref().map(|state| format!("only {}", show::state_word(state))),
             Some(list.marked.len())
                 .filter(|marked| *marked > 0)
                 .map(|marked| format!("{marked} marked")),

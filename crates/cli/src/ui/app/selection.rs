@@ -54,11 +54,11 @@ impl Model {
             View::Tools | View::Prompts | View::Resources => {
                 self.items().get(row).map(|item| item_text(item))
             }
-            View::Queue => match self.questions().get(row) {
+            View::Questions => match self.questions().get(row) {
                 Some(asked) => Some(question_text(asked)),
                 None => self.chosen_answer().map(|answer| answer.tool.clone()),
             },
-            View::Activity => self.calls().get(row).map(|call| call.line.name.clone()),
+            View::Calls => self.calls().get(row).map(|call| call.line.name.clone()),
             View::Problems => {
                 self.troubles().get(row).map(|row| format!("{}: {}", row.title(), row.why()))
             }
@@ -84,11 +84,11 @@ impl Model {
                 let item = self.items().get(row).copied()?;
                 Some((item.name.clone(), item.raw.decode().unwrap_or_default()))
             }
-            View::Queue => match self.questions().get(row) {
+            View::Questions => match self.questions().get(row) {
                 Some(asked) => Some(question_json(asked)),
                 None => self.chosen_answer().map(|answer| (answer.tool.clone(), to_json(answer))),
             },
-            View::Activity => {
+            View::Calls => {
                 self.calls().get(row).map(|call| (call.line.name.clone(), to_json(&call.line)))
             }
             View::Problems => self.troubles().get(row).map(|row| match row {

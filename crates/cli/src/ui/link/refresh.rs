@@ -71,7 +71,7 @@ async fn follow_hub(shared: &Shared) -> Result<(), RequestFailure> {
     let found = AdminClient::find(&shared.options.place, &shared.options.version).await;
     match found.map_err(to_request_failure)? {
         HubLookup::Hub(client) => follow_events(shared, client).await.map_err(to_request_failure),
-        HubLookup::Nobody => Err(RequestFailure::new("none runs")),
+        HubLookup::Nobody => Err(RequestFailure::new("none is running")),
         HubLookup::Stranger { why } => {
             let title = format!("the running hub has another version: {why}");
             let hint = Some("`switchboard stop` ends it, and clients start a new one".to_owned());

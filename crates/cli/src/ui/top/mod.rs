@@ -109,7 +109,7 @@ async fn fetch(options: AttachOptions, reports: mpsc::Sender<Fetched>) {
         }
         let fetched = match &client {
             Some(client) => client.traffic().await.map_err(|error| error.to_string()),
-            None => Err("no hub runs".to_owned()),
+            None => Err("no hub is running".to_owned()),
         };
         if fetched.is_err() {
             client = None;
@@ -233,8 +233,8 @@ mod tests {
         }
         let rate = top.rows()[0].calls_per_minute;
         assert!((rate - 60.0).abs() < 0.001, "{rate}");
-        top.fetched(began + Duration::from_secs(31), Err("no hub runs".to_owned()));
+        top.fetched(began + Duration::from_secs(31), Err("no hub is running".to_owned()));
         assert!(top.rows().is_empty());
-        assert_eq!(top.problem.as_deref(), Some("no hub runs"));
+        assert_eq!(top.problem.as_deref(), Some("no hub is running"));
     }
 }

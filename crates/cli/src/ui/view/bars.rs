@@ -15,7 +15,7 @@ use crate::ui::app::{Choice, LinkState, Model, Notice, Typing, View, troubles};
 pub(super) fn tabs(model: &Model, area: Rect, buffer: &mut Buffer) {
     for (view, column, label) in placed(model) {
         let tone = if view == model.view { Tone::Chosen } else { Tone::Plain };
-        let waits = view == View::Queue && !model.known.questions.is_empty();
+        let waits = view == View::Questions && !model.known.questions.is_empty();
         let style =
             tone.style().add_modifier(if waits { Modifier::BOLD } else { Modifier::empty() });
         let room = usize::from(area.width).saturating_sub(column);
@@ -35,7 +35,7 @@ fn placed(model: &Model) -> Vec<(View, usize, String)> {
     let mut column = 1;
     let place = |(number, view): (usize, &View)| {
         let waiting = match view {
-            View::Queue => model.known.questions.len(),
+            View::Questions => model.known.questions.len(),
             View::Problems => troubles(&model.known).len(),
             _ => 0,
         };

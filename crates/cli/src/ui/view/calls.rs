@@ -1,4 +1,4 @@
-//! The Activity view: past calls with client, decision and outcome; and the page of one call.
+//! The Calls view: past calls with client, decision and outcome; and the page of one call.
 //!
 //! Used by `view`. The data come from the audit log, through the admin API.
 
@@ -55,9 +55,35 @@ fn named(line: &AuditCallLine) -> &str {
     if line.name.is_empty() { &line.method } else { &line.name }
 }
 
+/// The decision about a call and its reason, in the words of the console (`calls.js`).
 fn decided(line: &AuditCallLine) -> String {
-    let words = [line.decision.as_deref(), line.by.as_deref()];
-    words.into_iter().flatten().collect::<Vec<_>>().join(" by ")
+    let Some(decision) = line.decision.as_deref() else { return String::new() };
+    let decision = match decision {
+        "allow" => "allowed",
+        "deny" => "denied",
+        "ask" => "asked",
+        other => other,
+    };
+    let reason = match line.by.as_deref() {
+        None => return decision.to_owned(),
+        Some("rule") => " by rule",
+        Some("mode") => " by mode",
+        Some("hook") => " by hook",
+        Some("person") => " by person",
+        Some("classifier") => " by classifier",
+        Some("remembered") => " by remembered answer",
+        Some("client") => ", left to the client",
+        Some("typed") => ", typed",
+        Some("interaction") => ", the tool needs a person",
+        Some("built-in") => ", built in",
+        Some("unclear-settings") => ", the settings are unclear",
+        Some("repeated-argument") => ", an argument is repeated",
+        Some("not-for-models") => ", not for models",
+        Some("not-for-apps") => ", not for apps",
+        Some("nobody-asked") => ", the mode asks nobody",
+        Some(other) => return format!("{decision} by {other}"),
+    };
+    format!("{decision}{reason}")
 }
 
 /// A duration with a unit and few digits.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use switchboard_wire::json::Raw;
 
 use super::Content;
-use super::activity::duration;
+use super::calls::duration;
 use super::page::Page;
 use super::result;
 use super::text::{Tone, clean, tail, wide, wrap};

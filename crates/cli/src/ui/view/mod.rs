@@ -3,8 +3,8 @@
 //! Pure: one model gives one screen. Only visible rows are made, however many there are. Used by `ui`; `app` uses
 //! `spot` and `extent` for the mouse and scrolling. It does not change the model.
 
-mod activity;
 mod bars;
+mod calls;
 mod catalog;
 mod entry;
 mod form;
@@ -12,7 +12,7 @@ mod help;
 mod page;
 mod preview;
 mod problems;
-mod queue;
+mod questions;
 mod result;
 mod review;
 mod server;
@@ -182,8 +182,8 @@ fn list(model: &Model, frame: ScreenLayout, buffer: &mut Buffer) -> Option<Posit
     let lines = match model.view {
         View::Servers => servers::rows(model, top, height, width),
         View::Tools | View::Prompts | View::Resources => catalog::rows(model, top, height, width),
-        View::Queue => queue::rows(model, top, height, width),
-        View::Activity => activity::rows(model, top, height, width),
+        View::Questions => questions::rows(model, top, height, width),
+        View::Calls => calls::rows(model, top, height, width),
         View::Problems => problems::rows(model, top, height, width),
     };
     paint(&lines, 0, frame.body, buffer);
@@ -217,8 +217,8 @@ fn head(
     let line = match model.view {
         View::Servers => servers::head(width),
         View::Tools | View::Prompts | View::Resources => catalog::head(model.view, width),
-        View::Queue => queue::head(width),
-        View::Activity => activity::head(width),
+        View::Questions => questions::head(width),
+        View::Calls => calls::head(width),
         View::Problems => problems::head(width),
     };
     buffer.set_line(area.x, area.y, &line, area.width);
@@ -238,8 +238,10 @@ fn nothing(model: &Model, all: usize) -> String {
         View::Tools => "No tools. The servers that are connected offer none.",
         View::Prompts => "No prompts. The servers that are connected offer none.",
         View::Resources => "No resources. The servers that are connected offer none.",
-        View::Queue => "No questions. Questions that your clients cannot show will appear here.",
-        View::Activity => "No calls yet.",
+        View::Questions => {
+            "No questions. Questions that your clients cannot show will appear here."
+        }
+        View::Calls => "No calls yet.",
         View::Problems => "No problems.",
     };
     said.to_owned()
@@ -272,8 +274,8 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
         WindowKind::Server { name } => server::page(model, name, &mut page),
         WindowKind::Log { server, lines } => server::log(server, lines, &mut page),
         WindowKind::Review { name } => review::page(model, name, &mut page),
-        WindowKind::Record(record) => activity::page(record, &mut page),
-        WindowKind::Question { id } => queue::page(model, id, &mut page),
+        WindowKind::Record(record) => calls::page(record, &mut page),
+        WindowKind::Question { id } => questions::page(model, id, &mut page),
         WindowKind::Json { title, text } => {
             page.text(text, Tone::Accent);
             title.clone()

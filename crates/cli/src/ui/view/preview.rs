@@ -7,7 +7,7 @@ use ratatui_core::layout::Rect;
 
 use super::page::Page;
 use super::text::{Tone, clean, cut};
-use super::{activity, paint, queue, review, server};
+use super::{calls, paint, questions, review, server};
 use crate::show;
 use crate::ui::app::{Item, ItemKind, Model, ProblemRow, Record, View};
 
@@ -39,13 +39,13 @@ fn content(model: &Model, page: &mut Page) -> Option<String> {
         View::Tools | View::Prompts | View::Resources => {
             model.items().get(row).map(|item| write_item(item, page))
         }
-        View::Queue => match model.questions().get(row) {
-            Some(asked) => Some(queue::page(model, &asked.id, page)),
-            None => model.chosen_answer().map(|answer| queue::answer_page(answer, page)),
+        View::Questions => match model.questions().get(row) {
+            Some(asked) => Some(questions::page(model, &asked.id, page)),
+            None => model.chosen_answer().map(|answer| questions::answer_page(answer, page)),
         },
-        View::Activity => {
+        View::Calls => {
             let call = (*model.calls().get(row)?).clone();
-            Some(activity::summary(&Record { call, said: None }, page))
+            Some(calls::summary(&Record { call, said: None }, page))
         }
         View::Problems => model.troubles().get(row).map(|row| write_problem(model, row, page)),
     }

@@ -1,4 +1,4 @@
-//! The Queue view: questions that wait, and remembered answers below them; and the page of one question.
+//! The Questions view: questions that wait, and remembered answers below them; and the page of one question.
 //!
 //! Used by `view`. Forms are drawn by `form`.
 

@@ -1,6 +1,6 @@
 //! Results of calls as text: text blocks, structured content, and a note for content that a terminal cannot show.
 //!
-//! Used by `form` and `activity`.
+//! Used by `form` and `calls`.
 
 use serde_json::Value;
 

@@ -1,13 +1,13 @@
 //! The windows of one server: details with processes, log, sign-in.
 //!
-//! Used by `view`; `activity` and `result` use `bytes`.
+//! Used by `view`; `calls` and `result` use `bytes`.
 
 use std::collections::VecDeque;
 
 use switchboard_core::remote::{RemoteServer, RemoteStats};
 use switchboard_core::traffic::ServerTraffic;
 
-use super::activity::took;
+use super::calls::took;
 use super::page::Page;
 use super::servers::{state, target, why};
 use super::sparkline::sparkline;

@@ -77,18 +77,17 @@ fn one(model: &Model, server: &RemoteServer, is_marked: bool, width: usize) -> L
 
 /// A state as a symbol and a word.
 pub(super) fn state(word: &str) -> (String, Tone) {
-    let (symbol, shown, tone) = match word {
-        "connected" | "idle" => ('✔', word, Tone::Good),
-        "silent" => ('!', "not responding", Tone::Warn),
-        "needs-auth" => ('!', "sign-in needed", Tone::Warn),
-        "awaiting-approval" => ('⏸', "awaiting approval", Tone::Warn),
-        "failed" | "invalid" | "blocked" | "rejected" => ('✘', word, Tone::Bad),
-        "disabled" => ('⊘', word, Tone::Faint),
-        "pending" => ('…', "connecting", Tone::Plain),
-        "unknown" => ('?', "unknown", Tone::Faint),
-        other => ('·', other, Tone::Plain),
+    let (symbol, tone) = match word {
+        "connected" | "idle" => ('✔', Tone::Good),
+        "silent" | "needs-auth" => ('!', Tone::Warn),
+        "awaiting-approval" => ('⏸', Tone::Warn),
+        "failed" | "invalid" | "blocked" | "rejected" => ('✘', Tone::Bad),
+        "disabled" => ('⊘', Tone::Faint),
+        "pending" => ('…', Tone::Plain),
+        "unknown" => ('?', Tone::Faint),
+        _ => ('·', Tone::Plain),
     };
-    (format!("{symbol} {shown}"), tone)
+    (format!("{symbol} {}", show::state_word(word)), tone)
 }
 
 /// The tools of a server, and its calls in the last hour.

@@ -52,8 +52,8 @@ fn views() {
         ("tools", "2"),
         ("prompts", "3"),
         ("resources", "4"),
-        ("queue", "5"),
-        ("activity", "6"),
+        ("questions", "5"),
+        ("calls", "6"),
         ("problems", "7"),
     ] {
         insta::assert_snapshot!(format!("{name}"), shown(SMALL, keys));
@@ -364,8 +364,8 @@ fn top_shows_rates_of_servers_and_tools() {
         top.fetched(ago, Ok(table::tests::report(6_000, [40, 2])));
         top.fetched(now, Ok(table::tests::report(6_000, [40, 12])));
         insta::assert_snapshot!(name, top_screen(&top, size));
-        top.fetched(now, Err("no hub runs".to_owned()));
-        assert!(top_screen(&top, size).starts_with(" ✘ no hub runs; retrying"));
+        top.fetched(now, Err("no hub is running".to_owned()));
+        assert!(top_screen(&top, size).starts_with(" ✘ no hub is running; retrying"));
     }
     let report = table::tests::report(6_000, [40, 12]);
     let rows = table::rows(&report, None, 6_030, table::TopOrder::Calls);
@@ -426,8 +426,8 @@ fn ten_thousand_tools_are_as_quick_as_ten() {
 #[test]
 fn the_mouse_points() {
     let mut model = model(SMALL);
-    let tab = screen(&model).lines().next().unwrap().find("Queue").unwrap();
-    assert_eq!(spot(&model, u16::try_from(tab).unwrap(), 0), Some(Spot::Tab(View::Queue)));
+    let tab = screen(&model).lines().next().unwrap().find("Questions").unwrap();
+    assert_eq!(spot(&model, u16::try_from(tab).unwrap(), 0), Some(Spot::Tab(View::Questions)));
     assert_eq!(spot(&model, 5, 4), Some(Spot::Row(2)));
     assert_eq!(spot(&model, 5, 19), None);
     let bar = screen(&model);

@@ -7,7 +7,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::text::Line;
 use switchboard_core::traffic::TrafficReport;
 
-use super::activity::took;
+use super::calls::took;
 use super::paint;
 use super::sparkline::sparkline;
 use super::text::{Cell, Tone, Width, cut, row, wide};
