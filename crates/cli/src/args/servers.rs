@@ -134,12 +134,13 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
 pub(crate) struct AddJson {
     /// The scope to write to
     #[arg(short, long, value_enum, default_value = "local")]
     pub(crate) scope: ScopeArg,
-    /// The server's name
-    pub(crate) name: String,
+    /// The server's name; without it, every server in `mcpServers` is added under its own name
+    pub(crate) name: Option<String>,
     /// The entry, alone or inside `mcpServers`
     #[arg(value_name = "JSON")]
     pub(crate) entry: String,

@@ -14,14 +14,30 @@ use crate::show;
 use crate::surroundings::Caller;
 
 pub(super) fn run(add: &AddJson, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+    let subject = add.name.as_deref().map_or_else(
+        || "cannot add the servers in the JSON".to_owned(),
+        |name| format!("cannot add `{name}`"),
+    );
     let entry = parse_entry(&SourceOrigin::text("the entry"), &add.entry).map_err(|problem| {
-        Failure::plain(FailureKind::Usage, format!("cannot add `{}`", add.name))
+        Failure::plain(FailureKind::Usage, subject.clone())
             .with_causes([problem.message])
             .with_location(problem.at)
             .with_hint("quote it for your shell: '{\"command\": \"…\"}'")
     })?;
-    let entry = unwrap_entry(&add.name, entry)?;
-    write_entry::add(add.scope.scope(), &add.name, &entry, caller, printer)
+    let scope = add.scope.scope();
+    if let Some(name) = &add.name {
+        let entry = unwrap_entry(name, entry)?;
+        return write_entry::add(scope, name, &entry, caller, printer);
+    }
+    let servers = entry.as_object().and_then(wrapped_servers).filter(|found| !found.is_empty());
+    let servers = servers.ok_or_else(|| {
+        Failure::plain(FailureKind::Usage, subject)
+            .with_causes(["the JSON names no server".to_owned()])
+            .with_hint("give the name first: `switchboard add-json NAME JSON`")
+    })?;
+    servers
+        .iter()
+        .try_for_each(|(name, entry)| write_entry::add(scope, name, entry, caller, printer))
 }
 
 /// The entry inside the object of servers, if there is one: the entry called `name`, or the only one.

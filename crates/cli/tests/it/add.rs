@@ -127,6 +127,19 @@ fn mistakes_are_explained() {
 }
 
 #[test]
+fn the_json_of_a_whole_file_needs_no_name() {
+    let mut story = Story::new();
+    let whole = r#"{"mcpServers": {"b": {"command": "sh"}, "a": {"url": "https://a.example/mcp"}}}"#;
+    story
+        .run(&["add-json", "-s", "user", whole])
+        .run(&["add-json", whole])
+        .run(&["add-json", "{\"command\": \"sh\"}"])
+        .run(&["add-json", "{\"mcpServers\": {}}"])
+        .run(&["add-json", "{"]);
+    insta::assert_snapshot!("add_json_whole", story.transcript());
+}
+
+#[test]
 fn files_that_cannot_be_changed_stay() {
     let mut story = Story::new();
     story.write(".mcp.json", "{\"mcpServers\": {\n  \"a\": }\n");
