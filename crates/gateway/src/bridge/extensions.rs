@@ -60,7 +60,7 @@ impl BridgeView {
         let session = self.session_with(*version, client_info.as_ref(), capabilities);
         // At a limit of sessions each request is refused with that reason.
         let Ok(caller) = self.attach(session) else {
-            return self.description(self.snapshot().as_deref());
+            return self.description(None);
         };
         // A modern client asks again seldom, and need not declare the extensions that it would use.
         let is_modern = version.era() == Era::Modern;
