@@ -129,7 +129,8 @@ fn mistakes_are_explained() {
 #[test]
 fn the_json_of_a_whole_file_needs_no_name() {
     let mut story = Story::new();
-    let whole = r#"{"mcpServers": {"b": {"command": "sh"}, "a": {"url": "https://a.example/mcp"}}}"#;
+    let whole =
+        r#"{"mcpServers": {"b": {"command": "sh"}, "a": {"url": "https://a.example/mcp"}}}"#;
     story
         .run(&["add-json", "-s", "user", whole])
         .run(&["add-json", whole])

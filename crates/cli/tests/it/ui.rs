@@ -11,7 +11,7 @@ use crate::gateway::{Client, stop};
 use crate::{Home, Story};
 
 /// How often a screen is looked at before it is said that it does not come. A look takes some milliseconds.
-const LOOKS: usize = 3_000;
+const LOOKS: usize = 20_000;
 
 /// A terminal with a shell in it.
 struct Screen {
