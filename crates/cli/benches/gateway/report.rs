@@ -38,19 +38,19 @@ const SIXTEEN: usize = 1;
 impl Report {
     pub(crate) fn tables(&self) -> String {
         format!(
-            "The upstream on standard streams:\n\n{}\n\nThe upstream over HTTP:\n\n{}\n\n\
-             Large results and long lists, memory, and the time from nothing to the first answer:\n\n{}\n\n\
-             Ours with one, two and four threads that carry out calls, with the calls a second that one thread makes as 1:\n\
-             calls of 64 bytes on 16 connections, 1 MiB results and 1,000-tool lists on four:\n\n{}\n\n\
-             A client on standard streams, median of one call. Each way between processes wakes a processor that\n\
-             sleeps; in the second row an idle process on each keeps it awake, and gives way to all others:\n\n\
-             | | to the server itself | `connect --standalone` | `connect` | added by the way to the hub |\n\
+            "The echo server on standard streams:\n\n{}\n\nThe echo server over HTTP:\n\n{}\n\n\
+             Large results and long lists, memory, and the time from the start to the first answer:\n\n{}\n\n\
+             Switchboard with one, two and four threads that carry out calls. Calls per second are relative to one thread: calls of\n\
+             64 bytes on 16 connections, 1 MiB results and 1,000-tool lists on four:\n\n{}\n\n\
+             The median time of one call from a client on standard streams. Each message between processes wakes a sleeping\n\
+             processor; in the second row an idle process of the lowest priority keeps each processor awake:\n\n\
+             | | to the server itself | `connect --standalone` | `connect` | added by the hub |\n\
              |---|---:|---:|---:|---:|\n{}\n{}",
             calls(&self.stdio),
             calls(&self.http),
             rest(&self.rest),
             threads(&self.threads),
-            connect("as it is", &self.connect.asleep),
+            connect("processors may sleep", &self.connect.asleep),
             connect("processors awake", &self.connect.awake),
         )
     }
@@ -59,22 +59,22 @@ impl Report {
     pub(crate) fn write(&self, is_shipped: bool) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let text = format!(
-            "`switchboard serve`{}, with the schema checked, a rule that allows the call and limits of results, beside\n\
-             others before the same echo server, made with the official SDK as most are, each in a process of its\n\
-             own on loopback. *Direct* is that server\n\
-             itself over HTTP. The *floor* is a bare gateway on one thread that parses the envelope, remaps ids and\n\
-             splices bytes, and has no other duty. The *plain rmcp gateway* is the official SDK's server before its\n\
-             client. A modern call costs that server half as much again as a legacy one, so clients and server speak\n\
-             the same era, 2025-11-25 where nothing else is said, and ours is compared with the floor before a\n\
-             server of the same; *modern client* and *modern server* are ours between the eras. Calls carry 64 bytes; each connection has a session of its own and makes one call after the\n\
-             other. Contenders take turns of {} ms, and a figure is the median of {} turns. What is added is over\n\
-             direct, on one connection.\n\n\
-             ![Calls a second on 16 connections]({CHART})\n\n\
-             Large results are 1 MiB each on four connections, ours with `--result-limit 0`. Ours lists 1,000 tools\n\
-             from its catalog; the others ask the server each time. Memory is the gateway's own process, at rest\n\
-             two seconds after its first call, and with 1,000 sessions that have each made one.\n\n\
+            "The tables compare `switchboard serve`{} with other gateways before the same echo server. Switchboard checks the schema,\n\
+             applies a rule that allows the call, and applies the limits of results. The echo server is built with the official SDK, as\n\
+             most servers are. Each program runs in a process of its own, on loopback. *Direct* is the echo server itself over HTTP. The\n\
+             *floor* is a bare gateway on one thread that parses the envelope, remaps ids and splices bytes, and does nothing else. The\n\
+             *plain rmcp gateway* connects the official SDK's server to its client.\n\n\
+             A modern call costs the echo server half as much again as a legacy call. Therefore client and server speak the same era,\n\
+             2025-11-25 unless the row says otherwise, and each row of Switchboard is compared with the floor before a server of the same\n\
+             era; *modern client* and *modern server* are Switchboard between the eras. Calls carry 64 bytes. Each connection has a\n\
+             session of its own, and makes one call after the other. Contenders take turns of {} ms, and each figure is the median of {}\n\
+             turns. *Added* is the difference from direct, on one connection.\n\n\
+             ![Calls per second on 16 connections]({CHART})\n\n\
+             Large results have 1 MiB, on four connections; Switchboard runs with `--result-limit 0`. It lists 1,000 tools from its\n\
+             catalog; the other gateways ask the server each time. Memory is the RSS of the gateway's own process: *idle* two seconds after\n\
+             its first call, and with 1,000 sessions that have each made one call.\n\n\
              Written by `cargo xtask bench gateway --write` on {}, {}, {cores} cores, which the\n\
-             load, the gateway and the server share. Only ratios mean anything on another machine.\n\n\
+             load, the gateway and the server share. On another machine, only ratios are comparable.\n\n\
              {}",
             made(is_shipped),
             self.effort.turn.as_millis(),
@@ -92,7 +92,7 @@ impl Report {
                 ours: matches!(row.between.contender, Contender::Ours(_)),
             })
             .collect();
-        let drawn = chart::draw("Calls a second on 16 connections", &bars);
+        let drawn = chart::draw("Calls per second on 16 connections", &bars);
         std::fs::write(documents().join(CHART), drawn).expect("the chart can be written");
         write_section(HEADING, &text);
         println!("\nwritten to docs/benchmarks.md");

@@ -50,25 +50,22 @@ impl Row {
 pub(crate) fn write(asleep: &[Row], awake: &[Row], is_shipped: bool) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut table = String::from(
-        "| | each | in a second | each, processors awake | in a second, processors awake |\n\
+        "| | time per call | calls per second | time per call, processors awake | calls per second, processors awake |\n\
          |---|---:|---:|---:|---:|",
     );
     for (row, awake) in asleep.iter().zip(awake) {
         let _ = write!(table, "\n| {} | {} | {} |", row.what, row.figures(), awake.figures());
     }
     let text = format!(
-        "`switchboard plugin serve`{} with the plugins of the program: a tool that says what it is told, in a worker\n\
-         process of its own. Beside it stand the plugin's function called in this process, and the floor that every\n\
-         plugin in a process of its own has: an echo over a pair of sockets, and over HTTP the same with somebody in\n\
-         between who does nothing but pass it on. A client on standard streams sends one request after the other, or\n\
-         keeps 64 under way; over HTTP it waits for each answer, alone or beside others. A figure is the median of\n\
-         {TURNS} turns.\n\n\
-         Whoever waits for another process waits for a processor to wake, too; on this machine that is most of what a\n\
-         call takes that is made alone. The figures to the right were measured with an idle process on each that keeps\n\
-         it awake and gives way to all others. A worker that has answered stays awake for a tenth of a millisecond,\n\
-         which the floors do not.\n\n\
+        "The table shows `switchboard plugin serve`{} with the plugins of the program: a call of a tool that echoes its argument, in a\n\
+         worker process of its own. For comparison it has the plugin's function called in this process, and the floor of every plugin in a\n\
+         process of its own: an echo over a socket pair, and over HTTP the same with a relay that only passes bytes on. A client on standard\n\
+         streams sends one request after the other, or keeps 64 requests in flight; over HTTP it waits for each answer, on one connection or\n\
+         on sixteen. Each figure is the median of {TURNS} turns.\n\n\
+         A process that waits for another one also waits until a processor wakes up. On this machine, this is most of the time of a single\n\
+         call. For the two columns on the right, an idle process of the lowest priority keeps each processor awake.\n\n\
          Written by `cargo xtask bench plugin --write` on {}, {}, {cores} cores, which the client, the\n\
-         server and the worker share. Only ratios mean anything on another machine.\n\n\
+         server and the worker share. On another machine, only ratios are comparable.\n\n\
          {table}",
         made(is_shipped),
         date(),

@@ -93,7 +93,7 @@ fn the_reference_is_the_help() {
     let own = help(&["--help"]);
     let names = commands(&own);
     assert!(names.len() > 10, "{names:?}");
-    let intro = "Made from `switchboard --help`. The flags under *Everywhere* belong to every command, and are stated once, here.";
+    let intro = "Generated from `switchboard --help`. The flags under *Everywhere* work with every command, and are listed only here.";
     let mut text = format!("# The command line\n\n{intro}\n\n```text\n{own}```\n");
     for name in &names {
         let help = help(&[name, "--help"]);

@@ -49,15 +49,15 @@ pub(crate) fn tables(calls: &[calls::Row], cold: &[cold::Row]) -> String {
 pub(crate) fn write(tables: &str, effort: Effort) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let ours = format!(
-        "What a call costs through the engine (name found, arguments checked against the schema, a rule that allows\n\
-         it, limits of results; no hooks) over the same call on a bare wire session. Both speak to the same echo, take\n\
-         turns call by call, and a figure is the median of {} calls.\n\n\
-         Below it, the time from nothing to every tool listed, beside the same programs started by hand with bare\n\
-         pipes, `initialize` and `tools/list`, three at a time in both cases; the engine also starts a guard for each,\n\
-         and asks for the newer protocol first. Medians of {} starts. The last column is what this process grew by\n\
-         for each server, the servers themselves not counted.\n\n\
-         Written by `cargo xtask bench engine --write` on {}, {}, {cores} cores. Only ratios mean\n\
-         anything on another machine.\n\n\
+        "The first table compares a call through the engine with the same call on a bare wire session. The engine finds the name,\n\
+         checks the arguments against the schema, applies a rule that allows the call, and applies the limits of results; there\n\
+         are no hooks. Both call the same echo server, in turns call by call. Each figure is the median of {} calls.\n\n\
+         The second table shows the time from the start until every tool is listed. *By hand* starts the same programs with bare\n\
+         pipes, `initialize` and `tools/list`. Both start three programs at a time; the engine also starts a guard for each, and\n\
+         tries the newer protocol first. The figures are medians of {} starts. The last column is the memory that the process of\n\
+         the engine gains per server, without the server itself.\n\n\
+         Written by `cargo xtask bench engine --write` on {}, {}, {cores} cores. On another machine,\n\
+         only ratios are comparable.\n\n\
          {tables}",
         effort.calls,
         effort.starts,

@@ -53,13 +53,13 @@ pub(crate) fn write(table: &str) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let page = format!(
         "# Benchmarks\n\n\
-         What a message costs to forward: our envelope beside a `serde_json::Value` tree and beside the message\n\
-         type of rmcp 3.8.0, read and written as its transports do. Times are ratios, ours being 1; larger is slower.\n\
-         Every contender checks the same bytes for UTF-8, learns id and method, and where it forwards, writes the\n\
-         whole message; that all of them wrote the same is checked before each measurement. They take turns in one\n\
-         thread, whose time on the processor is counted, and a figure is the median of {TURNS} turns.\n\n\
-         Written by `cargo xtask bench wire --write` on {}, {}, {cores} cores. Only ratios mean\n\
-         anything on another machine.\n\n\
+         This table shows the cost of forwarding a message: with our envelope, with a `serde_json::Value` tree, and with the\n\
+         message type of rmcp 3.8.0, read and written as its transports do. Times are ratios to ours; larger is slower. Every\n\
+         contender checks the same bytes for UTF-8 and reads id and method; if it forwards, it also writes the whole message.\n\
+         Before each measurement, a check compares what all of them wrote. They take turns in one thread. The times are\n\
+         processor time, and each figure is the median of {TURNS} turns.\n\n\
+         Written by `cargo xtask bench wire --write` on {}, {}, {cores} cores. On another machine,\n\
+         only ratios are comparable.\n\n\
          {table}\n",
         date(),
         processor(),

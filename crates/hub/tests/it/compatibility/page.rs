@@ -14,25 +14,25 @@ use super::{Cell, Found};
 const HEAD: &str = "\
 # Compatibility
 
-Any client, any server: a client of each version of the protocol, before a server of either era, through each way in.
-This page is made by a test that tries every cell (`crates/hub/tests/it/compatibility`), and fails when the page
-says something else. Pages that a client has to show (*elicitation, URL*) are tried with clients on the TypeScript and
-Python SDKs too, which refuse what their version does not allow.
+Each table shows the features that work for a client of each version of the protocol with a server of each era, over one
+transport. A test checks every cell and generates this page (`crates/hub/tests/it/compatibility`); it fails if the page
+differs. Pages that a client has to open (*elicitation, URL*) are also tested with clients on the TypeScript and Python
+SDKs, which refuse everything that their version does not allow.
 
 - ✓ works
-- – does not exist: the version has no such feature, or is not spoken over this transport
+- – does not exist: the version has no such feature, or is not used over this transport
 
-*Legacy* servers speak the versions before 2026-07-28, *modern* ones that version alone. A server that a project
-configures is told of the project's folder when it asks for roots. Any other modern server is told what the client says;
-any other legacy one is told nothing, since it may serve several clients.
+*Legacy* servers speak the versions before 2026-07-28, *modern* servers only that version. If a server asks for roots, a
+server that a project configures gets the project's folder. Any other modern server gets the client's roots; any other
+legacy server gets none, because it may serve several clients.
 ";
 
 const EXTENSIONS_HEAD: &str = "
 ## Extensions
 
-What a client and a server agree on beyond the protocol ([extensions](features/extensions.md)), in the four pairings. Each cell
-is tried through every way in above that the client's version is spoken over; headers are those of Streamable HTTP. Addresses of
-skills and apps name their server there.
+This table shows [extensions](features/extensions.md) that a client and a server agree on, for the four pairings of eras. The test
+checks each cell over every transport above that the client's version uses; headers are those of Streamable HTTP. URIs of skills
+and apps name their server.
 
 ";
 
