@@ -35,7 +35,7 @@ pub struct SignInRequirement {
 impl SignInRequirement {
     /// Sends a probe to the server at `url`; `None` if it demands no sign-in.
     pub async fn fetch(url: &Url, network: &HttpPoolOptions) -> Result<Option<Self>, Error> {
-        let what = "what the server asks for";
+        let what = "the challenge of the server";
         let pool = HttpPool::new(network).map_err(|source| Error::Fetch { what, source })?;
         let remote = Arc::new(Mutex::new(None));
         let recorded = Arc::clone(&remote);

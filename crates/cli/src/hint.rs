@@ -370,7 +370,7 @@ pub(crate) fn approve(name: &str) -> String {
 /// For a server that is connected and does not answer.
 pub(crate) fn silent(name: &str) -> String {
     let reconnect = command_line("reconnect", [name]);
-    format!("it may be busy with a call, or hang; `{reconnect}` starts it anew")
+    format!("it may be busy with a call, or hang; `{reconnect}` restarts it")
 }
 
 /// For a call that was denied, or with a permission question that was not answered.

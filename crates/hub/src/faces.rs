@@ -167,7 +167,7 @@ pub(crate) async fn serve_in_hub(
     wanted: &Raw,
 ) -> Result<ServedFaces, AdminProblem> {
     let wanted: FacesOptions = wanted.decode().map_err(|error| {
-        AdminProblem::new(AdminProblemKind::Malformed, "what is to be served cannot be understood")
+        AdminProblem::new(AdminProblemKind::Malformed, "the request to serve is malformed")
             .with_detail(error.to_string())
             .with_hint("the hub has another version; stop it with `switchboard stop`")
     })?;

@@ -15,11 +15,11 @@ impl OAuthAccount {
         let now = unix_now();
         let given = duration_text(now.saturating_sub(self.obtained_at));
         match self.expires_at {
-            None => format!("given {given} ago, with no end"),
+            None => format!("issued {given} ago, without an expiry"),
             Some(end) if end <= now => {
-                format!("given {given} ago, ended {} ago", duration_text(now - end))
+                format!("issued {given} ago, expired {} ago", duration_text(now - end))
             }
-            Some(end) => format!("given {given} ago, ends in {}", duration_text(end - now)),
+            Some(end) => format!("issued {given} ago, expires in {}", duration_text(end - now)),
         }
     }
 }
@@ -43,9 +43,9 @@ fn duration_text(seconds: u64) -> String {
 impl OAuthClient {
     pub(super) fn description_lines(&self) -> Vec<String> {
         let proof = match (&self.secret, self.auth.name()) {
-            (Some(_), name) => format!("it proves itself with a secret ({name})"),
-            (None, "none") => "it proves itself with nothing".to_owned(),
-            (None, name) => format!("it proves itself with {name}"),
+            (Some(_), name) => format!("it authenticates with a client secret ({name})"),
+            (None, "none") => "it is a public client, without a secret".to_owned(),
+            (None, name) => format!("it authenticates with {name}"),
         };
         vec![format!("client `{}`", self.id), proof]
     }
@@ -56,15 +56,19 @@ impl OAuthClient {
 impl AuthorizationServer {
     pub(super) fn description_lines(&self) -> Vec<String> {
         let offers = [
-            ("registers clients", self.registration_endpoint.is_some()),
-            ("takes tokens back", self.revocation_endpoint.is_some()),
-            ("has codes for other machines", self.device_authorization_endpoint.is_some()),
-            ("names itself in answers", self.authorization_response_iss_parameter_supported),
+            ("registers clients automatically", self.registration_endpoint.is_some()),
+            ("revokes tokens", self.revocation_endpoint.is_some()),
+            ("supports device codes", self.device_authorization_endpoint.is_some()),
+            ("sends `iss` in its responses", self.authorization_response_iss_parameter_supported),
         ];
         let offers = offers.into_iter().filter(|(_, offered)| *offered).map(|(what, _)| what);
-        let mut told =
-            vec![format!("issuer {}", self.issuer), format!("tokens at {}", self.token_endpoint)];
-        told.extend(self.authorization_endpoint.iter().map(|page| format!("people go to {page}")));
+        let mut told = vec![
+            format!("issuer {}", self.issuer),
+            format!("token endpoint {}", self.token_endpoint),
+        ];
+        told.extend(
+            self.authorization_endpoint.iter().map(|page| format!("authorization endpoint {page}")),
+        );
         let offers: Vec<_> = offers.collect();
         told.extend((!offers.is_empty()).then(|| format!("it {}", offers.join(", "))));
         told

@@ -56,40 +56,34 @@ impl<'a> SignInExamination<'a> {
 
     fn add_failure(&mut self, step: SignInStep, asked: &str, error: &Error) {
         let means = match error {
-            error if error.is_transient() => {
-                "there was no answer; it may be down, and may be back the next time"
+            error if error.is_transient() => "there was no response; the server may be down",
+            Error::Address { .. } | Error::Plain { .. } => {
+                "a request to this URL would not be safe"
             }
-            Error::Address { .. } | Error::Plain { .. } => "it is not safe to go there",
-            _ => "nobody can sign in before that is put right",
+            _ => "sign-in is impossible until this is fixed",
         };
         self.add(step, SignInFinding::Broken, asked, &[error.error_chain()], means);
     }
 
     /// Checks that the stored record exists and that its key opens it.
     pub(super) async fn record(&mut self) -> SignInRecord {
-        let asked = format!("what is kept for `{}`", self.sign_in.target().name);
+        let asked = format!("the stored sign-in of `{}`", self.sign_in.target().name);
         match self.sign_in.stored_record().inspect().await {
             Err(error @ SignInStoreError::KeyExposed { .. }) => {
                 let came = vec![Error::from(error).error_chain()];
-                let means = "the key to stored sign-ins is not used before it is made private";
+                let means = "the key of stored sign-ins is not used until only you can read it";
                 self.add(SignInStep::Key, SignInFinding::Broken, &asked, &came, means);
                 SignInRecord::default()
             }
             Err(error) => {
                 let came = vec![Error::from(error).error_chain()];
-                let means = "what was kept cannot be opened here; signing in replaces it";
+                let means = "it cannot be decrypted here; a new sign-in replaces it";
                 self.add(SignInStep::Key, SignInFinding::SignIn, &asked, &came, means);
                 SignInRecord::default()
             }
             Ok(None) => {
                 let came = vec!["nothing".to_owned()];
-                self.add(
-                    SignInStep::Key,
-                    SignInFinding::Good,
-                    &asked,
-                    &came,
-                    "there is nothing to open yet",
-                );
+                self.add(SignInStep::Key, SignInFinding::Good, &asked, &came, "there is none yet");
                 SignInRecord::default()
             }
             Ok(Some((record, place))) => {
@@ -102,7 +96,7 @@ impl<'a> SignInExamination<'a> {
                     SignInStep::Key,
                     SignInFinding::Good,
                     &asked,
-                    &["it opens".to_owned()],
+                    &["it can be decrypted".to_owned()],
                     means,
                 );
                 record
@@ -118,25 +112,25 @@ impl<'a> SignInExamination<'a> {
                 let mut came: Vec<_> =
                     demand.challenges.0.iter().map(ToString::to_string).collect();
                 if came.is_empty() {
-                    came.push("a refusal that says no more".to_owned());
+                    came.push("401 without a challenge".to_owned());
                 }
                 self.add(
                     SignInStep::Challenge,
                     SignInFinding::Good,
                     &asked,
                     &came,
-                    "it wants a token",
+                    "the server requires a token",
                 );
                 Some(demand)
             }
             Ok(None) => {
-                let came = vec!["an answer".to_owned()];
+                let came = vec!["a response".to_owned()];
                 self.add(
                     SignInStep::Challenge,
                     SignInFinding::Good,
                     &asked,
                     &came,
-                    "it lets everybody in",
+                    "the server requires no token",
                 );
                 None
             }
@@ -154,8 +148,8 @@ impl<'a> SignInExamination<'a> {
     ) -> Option<AuthDiscovery> {
         let named = demand.challenges.resource_metadata();
         let asked = match named {
-            Some(url) => format!("GET {url}, which the server names"),
-            None => "GET /.well-known/oauth-protected-resource, with its path and without".into(),
+            Some(url) => format!("GET {url}, from the challenge"),
+            None => "GET /.well-known/oauth-protected-resource, with the path of the server and without it".into(),
         };
         let resource = match self.sign_in.fetch_resource(demand).await {
             Ok(resource) => resource,
@@ -165,23 +159,29 @@ impl<'a> SignInExamination<'a> {
             }
         };
         let (came, means) = match &resource {
-            Some(resource) => (resource.description_lines(), "it says who protects it"),
-            None => (vec!["nothing".to_owned()], "its own address is the authorization server's"),
+            Some(resource) => (resource.description_lines(), "it names the authorization server"),
+            None => (
+                vec!["nothing".to_owned()],
+                "without it, the authorization server is at the URL of the server",
+            ),
         };
         self.add(SignInStep::Resource, SignInFinding::Good, &asked, &came, means);
         let issuer = resource.as_ref().and_then(|resource| resource.authorization_servers.first());
         let asked = match (&self.sign_in.target().oauth.auth_server_metadata_url, issuer) {
             (Some(url), _) => format!("GET {url}, as configured"),
             (None, Some(issuer)) => format!("the metadata of {issuer}"),
-            (None, None) => "the metadata at the server's own address".to_owned(),
+            (None, None) => "the metadata at the URL of the server".to_owned(),
         };
         match self.sign_in.discover(demand, record).await {
             Ok(found) => {
                 let came = found.server.description_lines();
                 let (finding, means) = if found.server.offers_pkce() {
-                    (SignInFinding::Good, "it can be signed in with")
+                    (SignInFinding::Good, "it supports what a sign-in needs")
                 } else {
-                    (SignInFinding::Broken, "it cannot tell whose a code is, which is not safe")
+                    (
+                        SignInFinding::Broken,
+                        "it does not support PKCE, so a sign-in would not be safe",
+                    )
                 };
                 self.add(SignInStep::AuthorizationServer, finding, &asked, &came, means);
                 Some(found)
@@ -194,51 +194,65 @@ impl<'a> SignInExamination<'a> {
     }
 
     pub(super) fn client(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
-        let asked = format!("as whom we are known to {}", found.server.issuer);
+        let asked = format!("the client that is registered at {}", found.server.issuer);
         let known =
             client_registration::configured_client(&self.sign_in.target().oauth, &found.server);
         let kept = record.registrations.get(&found.server.issuer);
         let (finding, came, means) = match (known, kept, &found.server.registration_endpoint) {
             (Some(client), ..) => {
-                (SignInFinding::Good, client.description_lines(), "the entry says so")
+                (SignInFinding::Good, client.description_lines(), "the entry configures it")
             }
             (None, Some(kept), _) => {
                 let mut came = kept.client.description_lines();
-                came.push(format!("port {} is where people come back to", kept.port));
-                (SignInFinding::Good, came, "it was registered before, and is used again")
+                came.push(format!("the redirect URI has port {}", kept.port));
+                (
+                    SignInFinding::Good,
+                    came,
+                    "it was registered before, and the next sign-in uses it",
+                )
             }
             (None, None, Some(endpoint)) => {
-                let came = vec![format!("nobody yet; {endpoint} registers clients")];
+                let came = vec![format!("none yet; {endpoint} registers clients")];
                 (SignInFinding::Good, came, "the next sign-in registers one")
             }
             (None, None, None) => {
                 let came =
-                    vec!["nobody, and it does not register clients automatically".to_owned()];
-                (SignInFinding::Broken, came, "put the id of a client into `oauth` of the entry")
+                    vec!["none, and the server does not register clients automatically".to_owned()];
+                (
+                    SignInFinding::Broken,
+                    came,
+                    "register a client there, and set `oauth.clientId` of the entry",
+                )
             }
         };
         self.add(SignInStep::Client, finding, &asked, &came, means);
     }
 
     pub(super) fn scopes(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
-        let asked = "which scopes the next sign-in asks for".to_owned();
+        let asked = "the scopes that the next sign-in requests".to_owned();
         let mut came = vec![scopes_text(&found.scopes)];
         if let Some(account) = &record.account {
-            came.push(format!("the last one asked for: {}", scopes_text(&account.scopes)));
+            came.push(format!("the last sign-in requested: {}", scopes_text(&account.scopes)));
         }
         let (finding, means) = if record.wanted.is_empty() {
-            (SignInFinding::Good, "that is what the server says it needs")
+            (SignInFinding::Good, "the server asks for these")
         } else {
-            (SignInFinding::SignIn, "the server wanted more than was signed in for")
+            (SignInFinding::SignIn, "the server requires more than the last sign-in requested")
         };
         self.add(SignInStep::Scopes, finding, &asked, &came, means);
     }
 
     pub(super) async fn token(&mut self, found: &AuthDiscovery, record: &SignInRecord) {
         let Some(account) = &record.account else {
-            let came = vec!["there is none".to_owned()];
+            let came = vec!["none".to_owned()];
             let means = record.lost.as_deref().unwrap_or("you are not signed in");
-            return self.add(SignInStep::Token, SignInFinding::SignIn, "the token", &came, means);
+            return self.add(
+                SignInStep::Token,
+                SignInFinding::SignIn,
+                "the stored token",
+                &came,
+                means,
+            );
         };
         let mut came = vec![account.lifetime_text()];
         let asked = format!("POST {} with the token", self.sign_in.target().url);
@@ -248,8 +262,8 @@ impl<'a> SignInExamination<'a> {
             let lost = record.lost.as_deref().filter(|_| finding == SignInFinding::SignIn);
             (finding, lost.unwrap_or(means))
         } else {
-            came.push(format!("it is of {}", account.issuer));
-            (SignInFinding::SignIn, "the server uses another authorization server by now")
+            came.push(format!("it was issued by {}", account.issuer));
+            (SignInFinding::SignIn, "the server now uses another authorization server")
         };
         self.add(SignInStep::Token, finding, &asked, &came, means);
     }
@@ -263,19 +277,19 @@ impl<'a> SignInExamination<'a> {
             Err(HttpError::Refused { status, challenges, .. }) => {
                 let error = AuthenticateChallenges::parse(&challenges).error().map(str::to_owned);
                 if error.as_deref() == Some(dpop::USE_NONCE_ERROR) {
-                    let line = "the server wants a word of its own in the proof".to_owned();
-                    return (line, SignInFinding::Good, "every call brings it");
+                    let line = "the server requires a nonce in the DPoP proof".to_owned();
+                    return (line, SignInFinding::Good, "every request sends it");
                 }
                 let error = error.map(|word| format!(": {word}")).unwrap_or_default();
-                let line = format!("the server answers {}{error}", status.as_u16());
+                let line = format!("the server responds with {}{error}", status.as_u16());
                 // The server may repeat the token that it was sent.
                 let line = line.replace(account.access.expose().as_str(), "…");
-                let means = if renewable { "the next call renews it" } else { "it is of no use" };
+                let means = if renewable { "the next call renews it" } else { "it is not usable" };
                 (line, refused, means)
             }
             Err(error) => {
                 let error = Error::Fetch { what: "an answer", source: error };
-                let means = "whether it is good cannot be told now";
+                let means = "its validity cannot be checked now";
                 (error.error_chain(), SignInFinding::Broken, means)
             }
         }
@@ -283,28 +297,32 @@ impl<'a> SignInExamination<'a> {
 
     pub(super) fn renewal(&mut self, record: &SignInRecord) {
         let Some(account) = &record.account else { return };
-        let asked = format!("whether {} renews it", account.token_endpoint);
+        let asked = format!("the refresh token for {}", account.token_endpoint);
         let (finding, came, means) = match (&account.refresh, &record.lost) {
             (Some(_), _) => {
                 let due = if account.needs_renewal(unix_now()) {
-                    "it is due"
+                    "the renewal is due"
                 } else {
-                    "it is not due yet"
+                    "the renewal is not due yet"
                 };
-                let came = vec!["there is a refresh token".to_owned(), due.to_owned()];
-                (SignInFinding::Good, came, "it is renewed in time, and when it is refused")
+                let came = vec!["present".to_owned(), due.to_owned()];
+                (
+                    SignInFinding::Good,
+                    came,
+                    "the token is renewed before it expires, and when a server refuses it",
+                )
             }
             (None, Some(lost)) => {
                 let came = vec![lost.clone()];
                 (SignInFinding::SignIn, came, "the authorization server has ended the sign-in")
             }
             (None, None) if !self.sign_in.needs_person() => {
-                let came = vec!["there is no refresh token".to_owned()];
-                (SignInFinding::Good, came, "none is needed: the program signs in by itself")
+                let came = vec!["none".to_owned()];
+                (SignInFinding::Good, came, "none is needed: the program signs in without a person")
             }
             (None, None) => {
-                let came = vec!["there is no refresh token".to_owned()];
-                (SignInFinding::Good, came, "somebody has to sign in again when it ends")
+                let came = vec!["none".to_owned()];
+                (SignInFinding::Good, came, "sign in again when the token expires")
             }
         };
         self.add(SignInStep::Renewal, finding, &asked, &came, means);

@@ -96,14 +96,14 @@ impl SignInStep {
 impl fmt::Display for SignInStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Challenge => "what the server asks for",
-            Self::Resource => "what the server says of itself",
-            Self::AuthorizationServer => "its authorization server",
-            Self::Client => "as whom",
-            Self::Scopes => "for what",
+            Self::Challenge => "the challenge of the server",
+            Self::Resource => "the resource metadata",
+            Self::AuthorizationServer => "the authorization server",
+            Self::Client => "the client registration",
+            Self::Scopes => "the scopes",
             Self::Token => "the token",
-            Self::Renewal => "renewing it",
-            Self::Key => "what is kept",
+            Self::Renewal => "the renewal of the token",
+            Self::Key => "the stored sign-in",
         })
     }
 }

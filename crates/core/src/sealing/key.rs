@@ -96,7 +96,7 @@ fn read_key_file(path: &Path) -> Result<KeyFileState, KeyError> {
         return Ok(KeyFileState::Unusable("it is no file"));
     }
     if about.uid() != nix::unistd::geteuid().as_raw() {
-        return Ok(KeyFileState::Unusable("it belongs to somebody else"));
+        return Ok(KeyFileState::Unusable("it belongs to another user"));
     }
     if about.mode() & 0o077 != 0 {
         return Ok(KeyFileState::Unusable("others could read or change it"));
@@ -126,7 +126,7 @@ fn lock(path: &Path) -> Result<FileLock, KeyError> {
 
 fn replaced_key_problem(path: &Path, why: &str) -> EngineProblem {
     let path = path.display();
-    tracing::warn!(%path, why, "the key that handles are sealed with is made anew");
+    tracing::warn!(%path, why, "made a new key to seal handles with");
     let message = format!(
         "the key in `{path}` was not used, because {why}; another was made, and questions that were open before have \
          to be asked again"

@@ -150,9 +150,11 @@ fn find_kept_call(admin: &AdminApi, id: &str) -> Result<Arc<RecentCall>, AdminPr
     said.ok_or_else(|| {
         AdminProblem::new(
             AdminProblemKind::NoSuchCall,
-            format!("it is not kept what call `{id}` said"),
+            format!("the messages of call `{id}` are not kept"),
         )
-        .with_detail("only the latest calls are kept, and only while somebody looks")
+        .with_detail(
+            "the hub keeps the messages of the latest calls, while a page follows the events",
+        )
         .with_hint("calls that can be opened have an `id` in `GET /api/v1/activity`")
     })
 }

@@ -283,9 +283,9 @@ pub(super) fn restore_redacted(sent: &Value, shown: &Value, written: &Value) -> 
 fn still_redacted_problem() -> AdminProblem {
     AdminProblem::new(
         AdminProblemKind::Malformed,
-        "a value of the entry is hidden, and it is not known which is meant",
+        "a value of the entry is redacted, and nothing says which value it is",
     )
-    .with_hint("write it anew, or leave it where it was")
+    .with_hint("send the new value, or leave the redacted value in its place")
 }
 
 /// Refuses an OAuth client secret in plain text: it does not belong in a configuration file.

@@ -91,7 +91,7 @@ impl AdminProblem {
 
     pub(super) fn no_workspace(id: &str) -> Self {
         Self::new(AdminProblemKind::NoSuchWorkspace, format!("there is no workspace `{id}`"))
-            .with_detail("a workspace ends a minute after whoever had it open last")
+            .with_detail("a workspace ends a minute after its last user has closed it")
             .with_hint("open it with `POST /api/v1/workspaces`, or list those there are with `GET`")
     }
 

@@ -25,7 +25,7 @@ pub(super) async fn begin(
     let began = began.ok_or_else(|| AdminProblem::no_server(&name))?;
     let url = began.map_err(|error| {
         let hint = format!("`{}` says what was tried", command_line("doctor auth", [&name]));
-        sign_in_problem(format!("nobody can sign in to `{name}` from here"), &error).with_hint(hint)
+        sign_in_problem(format!("cannot sign in to `{name}` here"), &error).with_hint(hint)
     })?;
     Ok(json(StatusCode::OK, &value!({ "url": url })))
 }

@@ -142,7 +142,7 @@ impl<H: HubBackend> HubState<H> {
             return stays("this hub was started by hand and stays until it is stopped");
         }
         if !is_newer(asker, &self.options.version) {
-            return stays("this hub is not older than whoever asks for its place");
+            return stays("this hub is not older than the program that asks to replace it");
         }
         self.handover.cancel();
         Ok(())

@@ -166,7 +166,8 @@ async fn listen<F: ViewProvider>(
 ) -> Result<Response, HttpRefusal> {
     let id = request.id();
     if takes == AcceptedMedia::Json {
-        let text = "what is listened to comes as `text/event-stream`; name it in `Accept`";
+        let text =
+            "the response to this method is an event stream; add `text/event-stream` to `Accept`";
         let refusal = HttpRefusal::new(RefusalReason::Media, StatusCode::NOT_ACCEPTABLE, text);
         return Err(refusal.with_id(Some(&id)));
     }
