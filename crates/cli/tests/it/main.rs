@@ -102,7 +102,7 @@ pub(crate) fn steady(text: &str) -> String {
         let line = replace_moment(&line, "tools known from ");
         let line = replace_number(&line, "process ", " ");
         let line = replace_number(&line, "\"pid\": ", "");
-        let line = replace_number(&line, "port ", " is where");
+        let line = replace_number(&line, "redirect URI has port ", "");
         let line = replace_name(&line, "/switchboard-", 6);
         let line = replace_name(&line, "/results/", 32);
         let line = replace_name(&line, "/logs/kiosk-", 8);
