@@ -131,6 +131,9 @@ fn method_text(method: UndoMethod) -> &'static str {
         UndoMethod::Restore => "becomes what it was, byte for byte",
         UndoMethod::RemoveFile => "is removed, because it did not exist before",
         UndoMethod::Edit => "was edited since, so only these entries change:",
+        UndoMethod::Recreate => {
+            "was removed since, and comes back as it was, because its servers are nowhere else"
+        }
         UndoMethod::Missing => "was removed since, and stays so",
     }
 }

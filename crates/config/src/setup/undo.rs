@@ -53,7 +53,10 @@ pub enum UndoMethod {
     RemoveFile,
     /// The file was edited since, so only members change.
     Edit,
-    /// The file was removed since, and stays so.
+    /// The file was removed since. It comes back as it was, because setup took servers out of it that our settings
+    /// lose now.
+    Recreate,
+    /// The file was removed since, and stays so: it had no server of its own.
     Missing,
 }
 
@@ -167,9 +170,11 @@ fn undo_file(file: &Path, record: &SetupRecord, host: &HostContext) -> Result<bo
             remove_folders(record.changes.iter().filter(|change| change.file == file));
             Ok(true)
         }
-        UndoMethod::Restore | UndoMethod::Edit => {
+        UndoMethod::Restore | UndoMethod::Edit | UndoMethod::Recreate => {
             update_file(file, &host.state_dir, FilePrivacy::Private, |text| {
-                let undo = FileUndo::from_text(file, record, Some(text));
+                // A missing file is read as an empty one.
+                let text = Some(text).filter(|text| !text.is_empty() || file.exists());
+                let undo = FileUndo::from_text(file, record, text);
                 undo.method?;
                 undo.text.ok_or_else(|| Error::Contended { path: file.to_owned() })
             })?;
@@ -196,6 +201,7 @@ impl UndoMethod {
             Self::Restore => "restore",
             Self::RemoveFile => "remove",
             Self::Edit => "edit",
+            Self::Recreate => "recreate",
             Self::Missing => "missing",
         }
     }
@@ -239,8 +245,16 @@ impl FileUndo {
     /// Undoes the changes of `file` in its present text, the last one first.
     fn from_text(file: &Path, record: &SetupRecord, text: Option<&str>) -> Self {
         let mut undo = Self::new(file, record, text);
+        let changes = || record.changes.iter().filter(|change| change.file == file);
+        let has_servers = changes().any(|change| !change.removed.is_empty());
+        let is_removed = text.is_none() && undo.client.is_some() && has_servers;
+        let mut earlier = changes().rev();
+        if is_removed && let Some(last) = earlier.next() {
+            undo.text.clone_from(&last.original);
+            undo.restores.extend(last.removed.iter().cloned());
+        }
         let mut is_exact = true;
-        for change in record.changes.iter().rev().filter(|change| change.file == file) {
+        for change in earlier {
             match undo.undo_change(change) {
                 Ok(exact) => is_exact &= exact,
                 Err(source) => {
@@ -250,8 +264,9 @@ impl FileUndo {
             }
         }
         undo.method = Ok(match (text, &undo.text) {
-            (None, None) if is_exact => UndoMethod::Nothing,
-            (None, _) => UndoMethod::Missing,
+            (None, Some(_)) => UndoMethod::Recreate,
+            (None, None) if is_exact && !is_removed => UndoMethod::Nothing,
+            (None, None) => UndoMethod::Missing,
             (Some(_), None) => UndoMethod::RemoveFile,
             (Some(before), Some(after)) if before == after => UndoMethod::Nothing,
             _ if is_exact => UndoMethod::Restore,
@@ -345,6 +360,11 @@ mod tests {
         check(&one, Some(AFTER), UndoMethod::Restore, Some(BEFORE));
         // The program ended after the record and before the change.
         check(&one, Some(BEFORE), UndoMethod::Nothing, Some(BEFORE));
+        let mut client_file = change(Some(BEFORE), AFTER);
+        client_file.client = Some("cursor".into());
+        check(&[client_file.clone()], None, UndoMethod::Recreate, Some(BEFORE));
+        client_file.removed.clear();
+        check(&[client_file], None, UndoMethod::Missing, None);
         check(&one, None, UndoMethod::Missing, None);
         let edited = "{\"x\": 0, \"m\": {\"us\": 2}}\n";
         check(&one, Some(edited), UndoMethod::Edit, Some("{\"x\": 0, \"m\": {\n  \"a\": 1\n}}\n"));
