@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::Story;
+use crate::gateway::{Client, stop};
 
 /// Copies a folder of `tests/fixtures/clients` into a folder of the story.
 pub(crate) fn copy_fixture(story: &Story, fixture: &str, to: &str) {
@@ -146,4 +147,10 @@ fn the_folder_of_the_workspace_is_each_projects_own() {
         let reason = "`${workspaceFolder}` needs a project, and this folder is in none";
         assert_eq!(shown.contains(reason), !is_project, "{shown}");
     }
+    // A client that calls it all the same is told the reason, too.
+    let mut client = Client::spawn(story.command(&["--project", "..", "connect"]));
+    let refused = client.call("s__any").unwrap_err().to_string();
+    assert!(refused.contains("`${workspaceFolder}` needs a project"), "{refused}");
+    client.leave();
+    stop(&story.home);
 }

@@ -104,7 +104,7 @@ pub enum CallError {
         server: String,
         /// `disabled`, `awaiting-approval`, …
         state: &'static str,
-        /// Why it is blocked.
+        /// Why it is blocked or invalid.
         why: Option<String>,
     },
     /// Too many calls of this server are in flight; nothing was sent.

@@ -238,8 +238,8 @@ impl Stage {
 
 /// The error for a server that is not started.
 fn not_started(server: &DesiredServer) -> CallError {
-    let is_blocked = matches!(server.state, ServerReadiness::Blocked(_));
-    let why = server.state.reason().filter(|_| is_blocked).map(|reason| reason.why.clone());
+    let is_told = matches!(server.state, ServerReadiness::Blocked(_) | ServerReadiness::Invalid(_));
+    let why = server.state.reason().filter(|_| is_told).map(|reason| reason.why.clone());
     CallError::NotStarted { server: server.name.clone(), state: server.state.name(), why }
 }
 
