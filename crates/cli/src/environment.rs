@@ -3,7 +3,7 @@
 //! Used by `doctor`. It does not choose the variables (`switchboard_config::baseline_env`).
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use switchboard_config::{
     BaselineVariable, Desired, OFTEN_NEEDED_VARIABLES, baseline_variable, glob_matches,
@@ -26,8 +26,8 @@ pub(crate) fn missing_variables(
     let received: Vec<_> = processes.flatten().collect();
     let is_received = |name: &str| received.iter().flatten().any(|variable| variable.name == name);
     let mut notices = cut_variables(variables);
-    let names: BTreeSet<_> = variables.iter().filter_map(|(name, _)| name.to_str()).collect();
-    let missing: Vec<_> = names.into_iter().filter(|name| is_often_needed(name)).collect();
+    let needed = variables.iter().filter(|(name, value)| is_often_needed(name, value));
+    let missing: BTreeSet<_> = needed.filter_map(|(name, _)| name.to_str()).collect();
     let missing: Vec<_> = missing.into_iter().filter(|name| !is_received(name)).collect();
     if let Some(first) = missing.first().filter(|_| !received.is_empty()) {
         let list: Vec<_> = missing.iter().map(|name| format!("`{name}`")).collect();
@@ -38,8 +38,12 @@ pub(crate) fn missing_variables(
     notices
 }
 
-fn is_often_needed(name: &str) -> bool {
+/// Whether servers often read a variable. Those of the baseline have notes of their own, and ours are for no server.
+fn is_often_needed(name: &OsStr, value: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
     OFTEN_NEEDED_VARIABLES.iter().any(|pattern| glob_matches(pattern, name))
+        && matches!(baseline_variable(name, value), BaselineVariable::NotBaseline)
+        && !name.starts_with("SWITCHBOARD_")
 }
 
 /// A note about every variable that would pass, but for a credential in it.

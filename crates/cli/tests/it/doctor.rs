@@ -48,12 +48,16 @@ fn what_a_server_receives() {
     let mut story = Story::new();
     for (name, value) in [
         ("AWS_PROFILE", "work"),
+        ("BRAVE_API_KEY", "hush"),
         ("GITHUB_TOKEN", "ghp_0123456789abcdef"),
         ("HTTPS_PROXY", "http://ann:hush@proxy.invalid:3128"),
         ("LANG", "C"),
         ("NODE_EXTRA_CA_CERTS", "/etc/ssl/company.pem"),
+        ("NIX_SSL_CERT_FILE", "/etc/ssl/company.pem"),
         ("NPM_CONFIG_REGISTRY", "https://ann:hush@npm.invalid/"),
+        ("SLACK_BOT_TOKEN", "hush"),
         ("UV_INDEX_ACME_PASSWORD", "hush"),
+        ("UV_PUBLISH_TOKEN", "hush"),
     ] {
         story.set(name, value);
     }

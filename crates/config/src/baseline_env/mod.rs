@@ -70,19 +70,24 @@ const NPM_RUN_SETTINGS: [&str; 11] = [
 const CREDENTIAL_NAME_PARTS: [&str; 3] = ["username", "uv_publish_", "npm_config_otp"];
 
 /// Variables that many servers read, and that hold credentials or choose code, so that no server gets them unasked; `*`
-/// stands for any ending.
-pub const OFTEN_NEEDED_VARIABLES: [&str; 14] = [
+/// stands for any text.
+pub const OFTEN_NEEDED_VARIABLES: [&str; 19] = [
+    "*_ACCESS_KEY",
+    "*_API_KEY",
+    "*_TOKEN",
     "AWS_*",
     "AZURE_*",
     "DATABASE_URL",
+    "DENO_CERT",
     "DOCKER_HOST",
-    "GH_TOKEN",
-    "GITHUB_TOKEN",
-    "GITLAB_TOKEN",
+    "GIT_SSL_CAINFO",
     "GOOGLE_APPLICATION_CREDENTIALS",
     "KUBECONFIG",
+    "NIX_SSL_CERT_FILE",
     "NODE_OPTIONS",
-    "OPENAI_API_KEY",
+    "PGHOST",
+    "PGPASSWORD",
+    "PGUSER",
     "PYTHONPATH",
     "SSH_AUTH_SOCK",
     "VIRTUAL_ENV",
