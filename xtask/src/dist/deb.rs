@@ -1,6 +1,6 @@
 //! The Debian package, written without Debian's tools.
 //!
-//! Used by `dist`. `packaging/deb` has the fields and the script; it does not sign and has no repository.
+//! Used by `dist`. `packaging/deb` has the fields and the scripts; it does not sign and has no repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,22 +22,22 @@ pub(super) fn write(release: &Release, out: &Path) -> Result<PathBuf> {
         .replace("@ARCHITECTURE@", architecture)
         .replace("@GLIBC@", &newest_glibc(&release.program)?)
         .replace("@INSTALLED_KIB@", &bytes.div_ceil(1024).to_string());
-    let control = [
-        script("control", 0o644, control),
-        script("postinst", 0o755, packaging_file("deb/postinst")?),
-    ];
+    let mut members = vec![control_file("control", 0o644, control)];
+    for name in ["postinst", "prerm", "postrm"] {
+        members.push(control_file(name, 0o755, packaging_file(format!("deb/{name}"))?));
+    }
     let archive = |files: &[TarFile]| tar(files, release.epoch).and_then(|tar| gzip(&tar));
-    let members = [
+    let parts = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", archive(&control)?),
+        ("control.tar.gz", archive(&members)?),
         ("data.tar.gz", archive(&tree.files)?),
     ];
     let path = out.join(format!("switchboard_{}_{architecture}.deb", release.version));
-    fs::write(&path, ar(&members, release.epoch)).about("write", &path)?;
+    fs::write(&path, ar(&parts, release.epoch)).about("write", &path)?;
     Ok(path)
 }
 
-fn script(name: &str, mode: u32, text: String) -> TarFile {
+fn control_file(name: &str, mode: u32, text: String) -> TarFile {
     TarFile { path: name.to_owned(), mode, content: text.into_bytes() }
 }
 

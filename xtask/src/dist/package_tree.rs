@@ -51,11 +51,10 @@ impl PackageTree {
         ] {
             tree.add(format!("{root}{path}"), 0o644, packaging_file(source)?.into_bytes());
         }
-        let documents = if is_debian { "usr/share/doc/switchboard/" } else { "" };
         for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "CHANGELOG.md"] {
             let path = paths::root().join(name);
             let content = fs::read(&path).about("read", &path)?;
-            tree.add(format!("{documents}{name}"), 0o644, content);
+            tree.add(format!("{root}share/doc/switchboard/{name}"), 0o644, content);
         }
         Ok(tree)
     }

@@ -1,6 +1,7 @@
 //! Test of the packages that `cargo xtask dist` makes, from the program under test.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,8 +75,8 @@ fn check_archive(archive: &Path, folder: &Path, version: &str) {
         "share/fish/vendor_completions.d/switchboard.fish",
         "share/systemd/user/switchboard.service",
         "lib/systemd/system/switchboard.service",
-        "LICENSE-APACHE",
-        "LICENSE-MIT",
+        "share/doc/switchboard/LICENSE-APACHE",
+        "share/doc/switchboard/LICENSE-MIT",
     ] {
         assert!(fs::metadata(root.join(path)).is_ok_and(|file| file.len() > 100), "{path}");
     }
@@ -91,9 +92,25 @@ fn check_archive(archive: &Path, folder: &Path, version: &str) {
         let shown = man.env("LC_ALL", "C.UTF-8").env("MANPAGER", "cat").output().unwrap();
         assert_eq!(String::from_utf8_lossy(&shown.stderr), "");
     }
+    check_uninstall(archive);
     if is_installed("systemd-analyze") {
         check_units(&root);
     }
+}
+
+/// Everything that unpacking the archive put into a home is removed, but for the program, which is named.
+fn check_uninstall(archive: &Path) {
+    let home = tempfile::tempdir().unwrap();
+    let local = home.path().join(".local");
+    fs::create_dir(&local).unwrap();
+    let unpack = ["--strip-components=1", "-xzf"];
+    output(Command::new("tar").args(unpack).arg(archive).arg("-C").arg(&local));
+    let program = local.join("bin/switchboard");
+    let mut uninstall = Command::new(&program);
+    uninstall.args(["self", "uninstall", "--yes"]).env_clear().env("HOME", home.path());
+    let shown = output(uninstall.current_dir(home.path()));
+    let find = output(Command::new("find").arg(home.path()).args(["-type", "f"]));
+    assert_eq!(find.trim_end(), program.display().to_string(), "{shown}");
 }
 
 /// systemd finds nothing wrong with the units, and rates the system unit as safe.
@@ -140,7 +157,38 @@ fn check_deb(package: &Path, folder: &Path, version: &str) {
     output(Command::new("dpkg-deb").arg("--extract").arg(package).arg(&root));
     assert_eq!(output(Command::new(root.join("usr/bin/switchboard")).arg("--version")), version);
     output(Command::new("dpkg-deb").arg("--control").arg(package).arg(folder.join("control")));
-    output(Command::new("sh").arg("-n").arg(folder.join("control/postinst")));
+    for name in ["postinst", "prerm", "postrm"] {
+        output(Command::new("sh").arg("-n").arg(folder.join("control").join(name)));
+    }
+    check_maintainer_scripts(folder);
+}
+
+/// What the maintainer scripts do with the system unit, where systemd runs.
+fn check_maintainer_scripts(folder: &Path) {
+    let programs = folder.join("programs");
+    fs::create_dir(&programs).unwrap();
+    for name in ["systemctl", "systemd-sysusers"] {
+        let path = programs.join(name);
+        fs::write(&path, format!("#!/bin/sh\necho {name} \"$@\"\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let running = folder.join("running");
+    fs::create_dir(&running).unwrap();
+    let check = |args: &[&str], folder_of_systemd: &Path, expected: &[&str]| {
+        let text = fs::read_to_string(folder.join("control").join(args[0])).unwrap();
+        let text = text.replace("/run/systemd/system", folder_of_systemd.to_str().unwrap());
+        let mut script = Command::new("/bin/sh");
+        let said = output(script.arg("-c").arg(text).args(args).env("PATH", &programs));
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected, "{args:?}");
+    };
+    let (sysusers, reload) = ("systemd-sysusers switchboard.conf", "systemctl daemon-reload");
+    let restart = "systemctl try-restart switchboard.service";
+    check(&["postinst", "configure", ""], &running, &[sysusers, reload]);
+    check(&["postinst", "configure", "0.0.1"], &running, &[sysusers, reload, restart]);
+    check(&["postinst", "configure", "0.0.1"], &folder.join("absent"), &[sysusers]);
+    check(&["prerm", "upgrade", "0.2.0"], &running, &[]);
+    check(&["prerm", "remove"], &running, &["systemctl disable --now switchboard.service"]);
+    check(&["postrm", "remove"], &running, &[reload]);
 }
 
 /// Runs the program in the content of the image, which the definition copies whole, as its user.

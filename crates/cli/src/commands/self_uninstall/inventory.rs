@@ -44,6 +44,7 @@ pub(super) struct InventoryItem {
 pub(super) enum ItemKind {
     ClientEntry,
     Completion,
+    Document,
     HubFile,
     ManPage,
     Settings,
@@ -79,6 +80,8 @@ impl Inventory {
         for (kind, path) in recognize::files_in_home(host) {
             inventory.add(kind, path, None);
         }
+        let folders = recognize::FOLDERS_IN_HOME.iter().map(|folder| host.home.join(folder));
+        inventory.folders.extend(folders);
         let hub_files = hub_files(&HubFolders::from_surroundings(host));
         for path in hub_files.into_iter().filter(|path| !path.starts_with(&host.state_dir)) {
             let folder = path.parent().map(Path::to_owned);
@@ -158,6 +161,7 @@ impl ItemKind {
         match self {
             Self::ClientEntry => "client entry",
             Self::Completion => "completion",
+            Self::Document => "document",
             Self::HubFile => "hub",
             Self::ManPage => "man page",
             Self::Settings => "settings",

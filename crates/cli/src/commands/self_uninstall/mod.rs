@@ -43,6 +43,7 @@ struct UninstallOutput<'a> {
 /// Keeps hubs from starting while files are removed.
 struct HubStop {
     _locks: [FileLock; 2],
+    files: [PathBuf; 2],
 }
 
 pub(super) async fn run(
@@ -73,6 +74,7 @@ pub(super) async fn run(
     }
     let stopped = stop_hub(caller).await?;
     let mut failed = remove(&inventory, caller);
+    failed.extend(stopped.remove_own_files(&inventory, caller));
     drop(stopped);
     failed.extend(remove_empty_folders(&inventory));
     answer(&inventory, failed.is_empty(), printer)?;
@@ -113,9 +115,27 @@ async fn stop_hub(caller: &Caller) -> Result<HubStop, Failure> {
 fn take_locks(
     place: &HubPaths,
 ) -> Result<HubStop, switchboard_config::private_file::FileLockError> {
-    let starting = FileLock::acquire_within(&place.start_lock_path(), HUB_END_TIMEOUT)?;
-    let running = FileLock::acquire_within(&place.lock_path(), HUB_END_TIMEOUT)?;
-    Ok(HubStop { _locks: [starting, running] })
+    let files = [place.start_lock_path(), place.lock_path()];
+    let starting = FileLock::acquire_within(&files[0], HUB_END_TIMEOUT)?;
+    let running = FileLock::acquire_within(&files[1], HUB_END_TIMEOUT)?;
+    Ok(HubStop { _locks: [starting, running], files })
+}
+
+// === impl HubStop ===
+
+impl HubStop {
+    /// Removes the lock files, and the state folder if only this command created it. Returns what failed.
+    fn remove_own_files(&self, inventory: &Inventory, caller: &Caller) -> Vec<String> {
+        let files = self.files.iter().map(|file| (file, fs::remove_file(file)));
+        let state = &caller.surroundings.state_dir;
+        let had_state = inventory.items.iter().any(|item| item.kind == ItemKind::State);
+        let folder = (!had_state).then(|| (state, fs::remove_dir_all(state)));
+        let failed = |(path, removed): (&PathBuf, io::Result<()>)| {
+            let error = ignore_missing(removed).err()?;
+            Some(format!("cannot remove {}: {error}", path.display()))
+        };
+        files.chain(folder).filter_map(failed).collect()
+    }
 }
 
 /// Removes every item and returns what failed. State comes last: the edits of clients' files lock files in it.

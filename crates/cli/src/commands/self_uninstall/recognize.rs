@@ -11,7 +11,7 @@ use switchboard_config::{HostContext, quote_arguments};
 use super::inventory::ItemKind;
 
 /// Files below the home folder that may be ours, and a text that those of ours hold.
-const FILES_IN_HOME: [(ItemKind, &str, &str); 6] = [
+const FILES_IN_HOME: [(ItemKind, &str, &str); 12] = [
     (
         ItemKind::Completion,
         ".local/share/bash-completion/completions/switchboard",
@@ -26,7 +26,20 @@ const FILES_IN_HOME: [(ItemKind, &str, &str); 6] = [
     (ItemKind::Completion, ".config/fish/completions/switchboard.fish", "--command switchboard "),
     (ItemKind::Unit, ".config/systemd/user/switchboard.service", "/switchboard serve"),
     (ItemKind::Unit, ".local/share/systemd/user/switchboard.service", "/switchboard serve"),
+    // Files of the archive that have no use in a home, and are unpacked there all the same.
+    (ItemKind::Unit, ".local/lib/systemd/system/switchboard.service", "/switchboard serve"),
+    (ItemKind::Unit, ".local/lib/sysusers.d/switchboard.conf", "u switchboard "),
+    (ItemKind::Document, ".local/share/doc/switchboard/README.md", "# Switchboard"),
+    (ItemKind::Document, ".local/share/doc/switchboard/CHANGELOG.md", "# Changelog"),
+    (ItemKind::Document, ".local/share/doc/switchboard/LICENSE-APACHE", "Apache License"),
+    (
+        ItemKind::Document,
+        ".local/share/doc/switchboard/LICENSE-MIT",
+        "Permission is hereby granted",
+    ),
 ];
+/// Folders of the archive that hold nothing else.
+pub(super) const FOLDERS_IN_HOME: [&str; 1] = [".local/share/doc/switchboard"];
 /// Where man pages lie that were unpacked into `~/.local`.
 const MAN_PAGES: &str = ".local/share/man/man1";
 /// The link that `systemctl --user enable` makes.
