@@ -1,6 +1,6 @@
 //! Writes a new entry to a configuration file, and warns about secrets, missing commands and name clashes.
 //!
-//! Used by `add`, `add-json`, `edit` and `import`. Editing the file is in `config::edit`.
+//! Used by `add`, `add-json`, `edit`, `import` and `setup`. Editing the file is in `config::edit`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn notices(scope: Scope, name: &str, entry: &Value, path: &Path, caller: &Caller
     let mut notices: Vec<_> =
         checked.problems.iter().map(|problem| Notice::from(problem).with_location(None)).collect();
     notices.extend(plain_secrets(name, entry));
-    notices.extend(missing_command(scope, entry, caller));
+    notices.extend(missing_command_notice(scope, entry, caller));
     notices.extend(others(scope, name, caller));
     notices.extend(switched_off(name, caller));
     if scope == Scope::Project {
@@ -129,7 +129,23 @@ pub(super) fn plain_secrets(name: &str, entry: &Value) -> Vec<Notice> {
 }
 
 /// A warning if the command is not installed; it may be installed later, so this is no error.
-fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notice> {
+fn missing_command_notice(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notice> {
+    let command = missing_command(scope, entry, caller)?;
+    let notice = Notice::warning(format!("the command `{command}` was not found"));
+    Some(
+        notice.with_hint(format!(
+            "{}; until then the server cannot start",
+            hint::installing(command)
+        )),
+    )
+}
+
+/// The command of an entry, if it is not installed.
+pub(super) fn missing_command<'a>(
+    scope: Scope,
+    entry: &'a Value,
+    caller: &Caller,
+) -> Option<&'a str> {
     let command = entry["command"].as_str()?;
     let root = caller.workspace.root();
     let start_folder = match scope {
@@ -146,16 +162,7 @@ fn missing_command(scope: Scope, entry: &Value, caller: &Caller) -> Option<Notic
         let searched = searched.as_deref().unwrap_or(path.as_ref());
         std::env::split_paths(searched).any(|folder| folder.join(command).is_file())
     };
-    if is_there || command.contains("${") {
-        return None;
-    }
-    let notice = Notice::warning(format!("the command `{command}` was not found"));
-    Some(
-        notice.with_hint(format!(
-            "{}; until then the server cannot start",
-            hint::installing(command)
-        )),
-    )
+    (!is_there && !command.contains("${")).then_some(command)
 }
 
 /// A note if settings switch off a server of this name.

@@ -72,6 +72,7 @@ fn own_files(story: &Story) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn the_fixtures_move_over_with_their_secrets_and_back() {
     let mut story = Story::new();
+    story.put_stand_ins_on_path();
     copy_fixture(&story, "home", "..");
     copy_fixture(&story, "project", ".");
     let before = own_files(&story);

@@ -49,7 +49,8 @@ const CLIENT_FILES: [(&str, &str); 8] = [
 
 /// A home with all eight clients.
 pub(crate) fn eight_clients() -> Story {
-    let story = Story::new();
+    let mut story = Story::new();
+    story.put_stand_ins_on_path();
     for (file, text) in CLIENT_FILES {
         story.write(&format!("../{file}"), text);
     }
@@ -60,7 +61,7 @@ pub(crate) fn text_of(story: &Story, file: &str) -> String {
     fs::read_to_string(story.home.path().join(file)).unwrap()
 }
 
-/// Every file under the home with its content, besides the state of this program.
+/// Every file under the home with its content, besides the state of this program and the programs on the `PATH`.
 pub(crate) fn home_files(story: &Story) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![story.home.path().to_owned()];
@@ -69,7 +70,7 @@ pub(crate) fn home_files(story: &Story) -> BTreeMap<PathBuf, Vec<u8>> {
             let path = entry.path();
             if !path.is_dir() {
                 files.insert(path.clone(), fs::read(&path).unwrap());
-            } else if !path.ends_with(".local") {
+            } else if !path.ends_with(".local") && !path.ends_with("bin") {
                 folders.push(path);
             }
         }
@@ -142,6 +143,7 @@ fn eight_clients_move_over_and_back() {
 #[test]
 fn the_fixtures_move_over_and_back() {
     let mut story = Story::new();
+    story.put_stand_ins_on_path();
     copy_fixture(&story, "home", "..");
     copy_fixture(&story, "project", ".");
     let before = home_files(&story);
@@ -206,6 +208,29 @@ fn a_second_setup_after_only_our_changes_still_goes_back_to_the_first_text() {
     assert!(text_of(&story, ".cursor/mcp.json").contains("--config-dir"));
     assert!(story.quietly(&["setup", "--undo", "--yes"]).status.success());
     assert_files_are_original(&story);
+}
+
+/// A plan names servers that will not start, once for each reason.
+#[test]
+fn servers_that_will_not_start_are_named() {
+    let story = Story::new();
+    let servers = serde_json::json!({ "mcpServers": {
+        "a": { "command": "no-such-server" }, "b": { "command": "neither-this", "args": ["${NOT_SET}"] },
+        "c": { "command": "true", "args": ["${workspaceFolder}"] }, "d": { "command": "true" },
+    } });
+    story.write("../.cursor/mcp.json", &servers.to_string());
+    let output = story.quietly(&["setup", "--dry-run"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    for expected in [
+        "the commands `neither-this`, `no-such-server` were not found, so these cannot start: a, b",
+        "the variable `NOT_SET` is not set, so these cannot start: b",
+        "only in a project, because of `${workspaceFolder}`: c",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+    let output = story.quietly(&["setup", "--dry-run", "--json"]);
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(plan["problems"].as_array().unwrap().len(), 3, "{plan:#}");
 }
 
 #[test]

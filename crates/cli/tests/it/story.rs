@@ -98,10 +98,21 @@ impl Story {
     /// Puts a program on the `PATH` under its name: tables cut a command to their width, so a path, whose length differs
     /// from checkout to checkout, must not stand in one.
     pub(crate) fn put_on_path(&mut self, program: &Path) {
+        self.put_on_path_as(program.file_name().unwrap(), program);
+    }
+
+    fn put_on_path_as(&mut self, name: impl AsRef<Path>, program: &Path) {
         let folder = self.home.path().join("bin");
         fs::create_dir_all(&folder).unwrap();
-        symlink(program, folder.join(program.file_name().unwrap())).unwrap();
+        symlink(program, folder.join(name)).unwrap();
         self.set("PATH", &format!("{}:/usr/bin:/bin", folder.display()));
+    }
+
+    /// Puts programs on the `PATH` in place of package managers, which some machines have and others not.
+    pub(crate) fn put_stand_ins_on_path(&mut self) {
+        for name in ["npx", "uvx"] {
+            self.put_on_path_as(name, Path::new("/bin/true"));
+        }
     }
 
     /// Text that differs from run to run, and what stands in its place.

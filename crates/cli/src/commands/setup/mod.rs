@@ -3,6 +3,7 @@
 //! Used by `commands::run`; `status` and `doctor` share `doubled_notices`. Planning and changing files is in
 //! `config::setup`; the way back is in `undo`.
 
+mod obstacles_to_start;
 mod plan_json;
 mod plan_text;
 
@@ -31,6 +32,8 @@ const ENTRY_NAME: &str = "switchboard";
 struct SetupProposal {
     plan: SetupPlan,
     secrets: SecretMoves,
+    /// Why imported servers will not start.
+    start_notices: Vec<Notice>,
 }
 
 // === impl SetupProposal ===
@@ -57,7 +60,8 @@ pub(in crate::commands) fn run(
     let imports = plan.import.add.iter().map(|each| (&*each.name, &each.candidate.entry));
     let present = plan.present.iter().map(|(name, entry)| (&**name, entry));
     let secrets = SecretMoves::plan(imports.chain(present), setup.move_secrets, caller)?;
-    let proposal = SetupProposal { plan, secrets };
+    let start_notices = obstacles_to_start::notices(&plan, caller);
+    let proposal = SetupProposal { plan, secrets, start_notices };
     let plan = &proposal.plan;
     if !printer.is_json() {
         plan_text::print(&proposal, printer);
@@ -186,16 +190,18 @@ fn sources<'a>(name: &'a str, plan: &'a SetupPlan) -> impl Iterator<Item = &'a I
     )
 }
 
-/// Secrets in plain text that cannot move, members without an equivalent, and problems of reading.
+/// Secrets in plain text that cannot move, members without an equivalent, problems of reading, and servers that will not
+/// start.
 fn notices(proposal: &SetupProposal) -> Vec<Notice> {
-    let SetupProposal { plan, secrets } = proposal;
+    let SetupProposal { plan, secrets, start_notices } = proposal;
     let staying = plan.import.add.iter().flat_map(|planned| {
         let entry = secrets.plan.replace_in(&planned.name, &planned.candidate.entry);
         write_entry::plain_secrets(&planned.name, &entry)
     });
     let problems = plan.import.problems.iter().chain(plan.import.losses());
     let problems = problems.chain(&plan.project.problems).map(Notice::from);
-    staying.chain(problems).chain(secrets.problem()).collect()
+    let start_notices = start_notices.iter().cloned();
+    staying.chain(problems).chain(secrets.problem()).chain(start_notices).collect()
 }
 
 fn failures(plan: &SetupPlan, outcome: Option<&SetupOutcome>, printer: &Printer) -> Vec<Failure> {

@@ -15,7 +15,7 @@ pub(super) fn to_json(
     outcome: Option<&SetupOutcome>,
     failures: &[Failure],
 ) -> Value {
-    let SetupProposal { plan, secrets } = proposal;
+    let SetupProposal { plan, secrets, .. } = proposal;
     let is_written = |server: &str| {
         let names = |outcome: &SetupOutcome| [&outcome.imported[..], &outcome.replaced].concat();
         outcome.is_some_and(|outcome| names(outcome).iter().any(|name| name == server))
