@@ -3,7 +3,7 @@
 //! Used by `commands::run`. Values are kept by `auth::SecretStore`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::{IsTerminal as _, Read as _};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -53,7 +53,12 @@ fn failed(error: &SecretStoreError) -> Failure {
 fn set(set: &SetSecret, store: &SecretStore, printer: &Printer) -> Result<(), Failure> {
     let name = &set.name;
     check_name(name)?;
-    let value = if set.from_stdin { read_stdin()? } else { type_value(name, printer)? };
+    let is_piped = set.from_stdin || !std::io::stdin().is_terminal();
+    let piped = if is_piped { Some(read_stdin()?) } else { None };
+    let value = match piped.filter(|value| set.from_stdin || !value.expose().is_empty()) {
+        Some(value) => value,
+        None => type_value(name, printer)?,
+    };
     if value.expose().is_empty() {
         return Err(Failure::usage("the value is empty", "nothing was stored"));
     }

@@ -71,6 +71,18 @@ fn state(story: &Story, name: &str) -> String {
     server["state"].as_str().unwrap().to_owned()
 }
 
+/// A pipe needs no flag; without a pipe and without a terminal there is no value.
+#[test]
+fn a_secret_comes_through_a_pipe() {
+    let story = Story::new();
+    assert!(pipe(&story, &["secret", "set", "PIPED"], MARK).status.success());
+    let listed = story.quietly(&["secret", "list", "--json"]);
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("\"PIPED\""), "{listed:?}");
+    let nothing = pipe(&story, &["secret", "set", "PIPED"], "");
+    let said = String::from_utf8_lossy(&nothing.stderr).into_owned();
+    assert!(said.contains("there is no terminal to type the value on"), "{said}");
+}
+
 #[test]
 fn the_commands() {
     let mut story = Story::new();

@@ -133,7 +133,11 @@ impl ClientApp {
             Self::Codex => ".codex/config.toml",
             Self::Gemini => ".gemini/settings.json",
             Self::Zed => ".zed/settings.json",
-            Self::Windsurf => ".windsurf/mcp_config.json",
+            Self::Windsurf => {
+                return [".windsurf/mcp_config.json", ".windsurf/mcp.json"]
+                    .map(|file| root.join(file))
+                    .into();
+            }
             Self::Continue => ".continue/mcpServers",
             Self::ClaudeDesktop | Self::Goose => {
                 return Vec::new();

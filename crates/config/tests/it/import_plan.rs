@@ -245,6 +245,8 @@ fn project_files_belong_to_the_project() {
     {
         world.write(&format!("home/project/{file}"), &entry.replace("one", file));
     }
+    let other = r#"{"mcpServers": {"wind": {"command": "wind"}}}"#;
+    world.write("home/project/.windsurf/mcp.json", other);
     world.write("home/project/.vscode/mcp.json", r#"{"servers": {"code": {"command": "code"}}}"#);
     world.write("home/project/.codex/config.toml", "[mcp_servers.codex]\ncommand = \"codex\"\n");
     world.write(
@@ -257,6 +259,7 @@ fn project_files_belong_to_the_project() {
 add _cursor_mcp_json (cursor, local) from home/project/.cursor/mcp.json:1:17
 add code (vscode, local) from home/project/.vscode/mcp.json:1:14
 add codex (codex, local) from home/project/.codex/config.toml:1:14
+add wind (windsurf, local) from home/project/.windsurf/mcp.json:1:17
 add zed (zed, local) from home/project/.zed/settings.json:1:22
 skip .mcp.json (claude-code): this program reads that file itself
 skip .gemini/settings.json (gemini): it is the same server as `_cursor_mcp_json` at home/project/.cursor/mcp.json:1:17
