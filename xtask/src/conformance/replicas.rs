@@ -84,7 +84,7 @@ impl Replicas {
     }
 }
 
-/// Starts a NATS server with JetStream; `peers` has the program.
+/// Starts a NATS server with `JetStream`; `peers` has the program.
 fn nats(peers: &Peers, folder: &Path) -> Result<Listener> {
     let program = peers.root().join("python-nats/bin/nats-server");
     let data = folder.join("nats");
