@@ -86,6 +86,7 @@ pub mod ide;
 pub mod logs;
 pub mod permission;
 pub mod principal;
+pub mod principal_share;
 pub mod problem;
 pub mod remote;
 pub mod results;

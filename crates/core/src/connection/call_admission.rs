@@ -10,7 +10,7 @@ use slab::Slab;
 use tokio::time::Instant;
 
 use super::{Connection, error::ConnectionBusy};
-use crate::principal::LOCAL_PRINCIPAL;
+use crate::principal_share::has_used_up_share;
 
 /// The calls in flight on one connection, and when the connection was last needed.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ impl InFlight {
         let mut calls = self.lock();
         let free = limit.saturating_sub(calls.len());
         let is_own = |(_, other): &(usize, &AdmittedCall)| other.principal == call.principal;
-        let is_bounded = is_shared && *call.principal != *LOCAL_PRINCIPAL;
-        if free == 0 || is_bounded && calls.iter().filter(is_own).count() >= free {
+        let own = || calls.iter().filter(is_own).count();
+        if free == 0 || is_shared && has_used_up_share(&call.principal, own(), free) {
             return Err(ConnectionBusy { limit });
         }
         Ok(calls.insert(call))

@@ -103,6 +103,15 @@ pub enum ConnectionLimit {
         /// The limit.
         limit: usize,
     },
+    /// One principal has as many connections as are free for all others.
+    #[error(
+        "{held} connections are open for this user, as many as are left for all other users (`limits.connections`); \
+         try again when another session of this user has ended"
+    )]
+    Share {
+        /// The connections of the principal.
+        held: usize,
+    },
     /// The limit of all principals together is reached.
     #[error(
         "{limit} connections are open for all users, the most that `limits.connections` allows; \

@@ -157,7 +157,8 @@ impl BridgeView {
         asked: &HandlerRequest,
     ) -> Result<HandlerReply, RpcError> {
         let questions = vec![self.shown_question(&question)?];
-        let ticket = self.bridge().parked.put(ParkedCall { running, question });
+        let ticket =
+            self.bridge().parked.put(self.opening.principal.id(), ParkedCall { running, question });
         let handle = self.seal_ticket(&HandleSubject::of(asked), &ticket)?;
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
@@ -171,7 +172,7 @@ impl BridgeView {
     ) -> Result<HandlerReply, RpcError> {
         let questions = vec![self.shown_question(&call.question)?];
         let handle = self.seal_ticket(&HandleSubject::of(asked), ticket)?;
-        self.bridge().parked.put_back(ticket, call);
+        self.bridge().parked.put_back(self.opening.principal.id(), ticket, call);
         Ok(HandlerReply::NeedsInput { questions, state: Some(handle) })
     }
 

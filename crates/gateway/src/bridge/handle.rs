@@ -17,7 +17,7 @@ use switchboard_wire::envelope::{RpcError, code};
 use switchboard_wire::json::Raw;
 use switchboard_wire::server::HandlerRequest;
 
-use super::parked::{CallTicket, ParkedCall, TicketError};
+use super::parked::{CallTicket, DroppedCall, ParkedCall, TicketError};
 use super::view::BridgeView;
 use crate::replica_tag::ReplicaTag;
 use crate::view_provider::ViewSelection;
@@ -188,6 +188,8 @@ impl BridgeView {
     }
 }
 
+const DROPPED: &str = "too many of your calls were waiting for an answer, so the oldest were cancelled, and the call of this \
+                       `requestState` is one of them";
 const EXPIRED: &str = "this `requestState` has expired";
 
 fn refused_error(why: HandleRefusal) -> RpcError {
@@ -203,6 +205,8 @@ fn refused_error(why: HandleRefusal) -> RpcError {
 fn gone_error(why: TicketError) -> RpcError {
     match why {
         TicketError::Taken => lost("used", "this `requestState` was used already"),
+        TicketError::Dropped(DroppedCall::Unsent) => invalid("dropped", DROPPED),
+        TicketError::Dropped(DroppedCall::Sent) => lost("dropped", DROPPED),
         TicketError::Restarted => lost(
             "restarted",
             "the call that this `requestState` belongs to was lost when the gateway was restarted",

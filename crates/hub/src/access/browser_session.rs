@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use switchboard_core::principal::Principal;
+use switchboard_core::principal_share::{PoolRoom, find_room};
 use switchboard_core::sealing::{HandleBinding, HandleKind, HandleSealer, JsonDigest, SealError};
 use switchboard_gateway::tokens::StoredTokenVerifier;
 use url::Url;
@@ -28,7 +29,7 @@ use url::Url;
 pub(crate) const TOKEN_SESSION_LIFETIME: Duration = Duration::from_secs(8 * 3600);
 /// How long a session lasts that began with the issuer, which does not tell us when it locks somebody out.
 pub(crate) const ISSUER_SESSION_LIFETIME: Duration = Duration::from_secs(3600);
-/// The most sessions that were ended early and are remembered until they would have ended.
+/// The most sessions of all principals that were ended early and are remembered until they would have ended.
 const MAX_ENDED_SESSIONS: usize = 4096;
 const SESSION_SECRET_BYTES: usize = 32;
 
@@ -38,8 +39,8 @@ pub(crate) struct BrowserSessions {
     tokens: StoredTokenVerifier,
     /// The origin under which browsers know the address, such as `https://hub.example:7420`.
     base: Url,
-    /// Sessions that were ended early, the oldest first.
-    ended: Mutex<VecDeque<SessionKey>>,
+    /// Sessions that were ended early, the oldest first, each with the id of its principal.
+    ended: Mutex<VecDeque<(Arc<str>, SessionKey)>>,
 }
 
 /// The session of one browser. Has no `Serialize`, and its `Debug` names only the principal.
@@ -106,7 +107,7 @@ impl BrowserSessions {
         let cookie: SessionCookie =
             self.open_cookie(SESSION_COOKIE, HandleKind::BrowserSession, headers)?;
         let key = SessionKey::of_secret(&cookie.secret);
-        if self.ended.lock().contains(&key) {
+        if self.ended.lock().iter().any(|(_, ended)| *ended == key) {
             return None;
         }
         Some(BrowserSession { principal: self.principal(&cookie.proof)?, key })
@@ -135,11 +136,17 @@ impl BrowserSessions {
 
     /// Ends a session before its time. Returns the value of the `Set-Cookie` header that takes it from the browser.
     pub(crate) fn end(&self, session: &BrowserSession) -> HeaderValue {
-        let mut ended = self.ended.lock();
-        if ended.len() >= MAX_ENDED_SESSIONS {
-            ended.pop_front();
+        let (principal, mut ended) = (session.principal.id(), self.ended.lock());
+        let holders = ended.iter().map(|(holder, _)| &**holder);
+        let oldest = match find_room(MAX_ENDED_SESSIONS, holders, principal) {
+            PoolRoom::Free => None,
+            PoolRoom::Own => ended.iter().position(|(holder, _)| holder == principal),
+            PoolRoom::Other(other) => ended.iter().position(|(holder, _)| **holder == *other),
+        };
+        if let Some(oldest) = oldest {
+            ended.remove(oldest);
         }
-        ended.push_back(session.key);
+        ended.push_back((Arc::clone(principal), session.key));
         drop(ended);
         self.clear_cookie(SESSION_COOKIE)
     }
@@ -326,6 +333,20 @@ mod tests {
         assert!(sessions.find(&of_bob).is_some());
         sessions.end(&sessions.find(&of_bob).unwrap());
         assert!(sessions.find(&of_bob).is_none(), "a session that was ended is good");
+    }
+
+    #[test]
+    fn a_session_stays_ended_however_many_another_principal_ends() {
+        let scene = Scene::new();
+        let sessions = scene.sessions("https://hub.example");
+        let id = scene.token("bob");
+        let of_bob = request(&sessions.begin(SessionProof::Token { id }).unwrap());
+        sessions.end(&sessions.find(&of_bob).unwrap());
+        for number in 0..=MAX_ENDED_SESSIONS {
+            let key = SessionKey::of_secret(&number.to_string());
+            sessions.end(&BrowserSession { principal: Principal::user("ada"), key });
+        }
+        assert!(sessions.find(&of_bob).is_none(), "a session that was ended is good again");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::connection::{
 };
 use crate::engine::workspace::state::WorkspaceId;
 use crate::principal::LOCAL_PRINCIPAL;
+use crate::principal_share::has_used_up_share;
 
 /// A holder of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -44,7 +45,7 @@ pub(in crate::engine) struct HoldRequest {
 }
 
 /// How many connections principals and sessions may have besides the configured ones. Servers of this process do
-/// not count.
+/// not count. A principal other than the local one has at most as many as are free for all others.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::engine) struct ConnectionLimits {
     pub(in crate::engine) per_principal: usize,
@@ -261,11 +262,16 @@ impl ConnectionLimits {
             kept.holders.iter().any(|holder| holder.of.principal() == principal)
         };
         let extra = kept.values().filter(is_extra);
-        if extra.clone().filter(is_theirs).count() >= self.per_principal {
+        let held = extra.clone().filter(is_theirs).count();
+        if held >= self.per_principal {
             return Err(ConnectionLimit::PerPrincipal { limit: self.per_principal });
         }
-        if extra.count() >= self.in_all {
+        let free = self.in_all.saturating_sub(extra.count());
+        if free == 0 {
             return Err(ConnectionLimit::InAll { limit: self.in_all });
+        }
+        if principal.is_some_and(|principal| has_used_up_share(principal, held, free)) {
+            return Err(ConnectionLimit::Share { held });
         }
         Ok(())
     }

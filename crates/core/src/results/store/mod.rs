@@ -129,9 +129,11 @@ impl ResultStore {
             Ok(SpilledFile { id: id.clone(), path, bytes })
         });
         match written {
-            Ok(spilled) => {
-                self.sweep_if_due(&id, spilled.bytes);
-                Ok(spilled)
+            Ok(spilled) if self.sweep_if_due(&id, spilled.bytes) => Ok(spilled),
+            Ok(_) => {
+                let text = "no room beside the results of other users";
+                let source = io::Error::new(io::ErrorKind::FileTooLarge, text);
+                Err(io_error("keep a result in", dir, source))
             }
             Err(source) => {
                 entry::remove(dir, &id);
@@ -152,22 +154,23 @@ impl ResultStore {
         Ok(self.inner.cap - out.left)
     }
 
-    /// Removes old files, if the interval has passed or the store is too large.
-    fn sweep_if_due(&self, id: &str, bytes: u64) {
+    /// Removes old files, if the interval has passed or the store is too large. Returns whether the result `id`, which
+    /// was just written, is still there.
+    fn sweep_if_due(&self, id: &str, bytes: u64) -> bool {
         let due = {
             let mut state = self.state();
             state.bytes += bytes + MAX_CARD_BYTES;
             let rested = state.swept.is_some_and(|at| at.elapsed() < SWEEP_INTERVAL);
             !rested || state.bytes > self.inner.cap
         };
-        if due {
-            self.sweep(Some(id));
-        }
+        !due || self.sweep(Some(id))
     }
 
-    fn sweep(&self, writing: Option<&str>) {
+    /// Returns whether `writing` is still there.
+    fn sweep(&self, writing: Option<&str>) -> bool {
         let left = sweep::sweep(&self.inner.dir, self.inner.cap, self.inner.keep, writing);
-        *self.state() = ResultStoreState { swept: Some(Instant::now()), bytes: left };
+        *self.state() = ResultStoreState { swept: Some(Instant::now()), bytes: left.bytes };
+        !left.removed_writing
     }
 
     /// Reads a part of the result `id`, from about byte `offset` on, about `length` bytes long: both are moved to

@@ -249,6 +249,25 @@ async fn connections_beyond_the_limits_are_refused_and_may_be_tried_again() {
     bench.engine.shutdown().await;
 }
 
+#[tokio::test]
+async fn a_principal_with_many_connections_leaves_as_many_for_others() {
+    let bench = Bench::with(|options| options.connections = 4).await;
+    let settings = notebook(&json!({ "share": "never" }));
+    bench.engine.apply(&bench.workspace, desired(&bench, &settings));
+    bench.settled().await;
+    let read = || Request::tool("mcp__notes__read", &Raw::empty_object());
+    let ann: Vec<_> = ["a", "b", "c"].map(|id| bench.attach(session("ann@1", id))).into();
+    for caller in &ann[..2] {
+        bench.engine.call(caller, read()).outcome().await.unwrap();
+    }
+    let error = bench.engine.call(&ann[2], read()).outcome().await.unwrap_err();
+    assert!(format!("{error:?}").contains("Share { held: 2 }"), "{error:?}");
+    assert_eq!(error.remedy(), Remedy::Retry);
+    let bob = bench.attach(session("bob@2", "d"));
+    bench.engine.call(&bob, read()).outcome().await.unwrap();
+    bench.engine.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_connections_of_a_principal_end_some_time_after_its_last_session() {
     let mut bench = Bench::new().await;

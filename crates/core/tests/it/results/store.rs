@@ -6,7 +6,10 @@ use std::{
 };
 
 use serde_json::json;
-use switchboard_core::results::{ResultPolicy, ResultStore, ResultStoreError, SearchPattern};
+use switchboard_core::results::{
+    ResultPolicy, ResultShape, ResultStore, ResultStoreError, SearchPattern, SpillTarget,
+    limit_result,
+};
 
 use super::{DAY, Kit, raw, small};
 
@@ -119,6 +122,36 @@ async fn the_oldest_make_room() {
     let whole = spilled(&kit, &"x".repeat(950)).await.path;
     assert!(whole.exists() && !newest.exists());
     assert_eq!(kit.files(), 2, "a file and its card");
+}
+
+#[tokio::test]
+async fn an_owner_that_fills_the_store_loses_its_own_results() {
+    let kit = Kit::capped(1300).await;
+    let store = kit.place.store.clone();
+    let bob = SpillTarget { store, owner: "bob".to_owned() };
+    let spill = async |place: &SpillTarget, bytes: usize| {
+        let result = raw(json!({"content":[{"type":"text","text":"x".repeat(bytes)}]}).to_string());
+        let policy = small(ResultPolicy::local());
+        let kept = limit_result(result, ResultShape::Tool, &policy, || Some(place.clone())).await;
+        kept.spilled.map(|spilled| spilled.path)
+    };
+    let of_bob = spill(&bob, 300).await.unwrap();
+    age(&of_bob, Duration::from_secs(3600));
+    let mut of_ann = Vec::new();
+    for _ in 0..4 {
+        let path = spill(&kit.place, 300).await.unwrap();
+        age(&path, Duration::from_secs(600 - 100 * of_ann.len() as u64));
+        of_ann.push(path);
+    }
+    let still: Vec<bool> = of_ann.iter().map(|path| path.exists()).collect();
+    assert_eq!(still, [false, false, true, true]);
+    assert!(of_bob.exists(), "an older result of another owner made room");
+    // One that fits only without Bob's is not kept, although it is smaller than the store.
+    assert_eq!(spill(&kit.place, 1100).await, None);
+    assert!(of_bob.exists());
+    // And where Ann holds the most, Bob's new one finds room.
+    let of_ann = spill(&kit.place, 800).await.unwrap();
+    assert!(spill(&bob, 300).await.unwrap().exists() && of_bob.exists() && !of_ann.exists());
 }
 
 #[tokio::test]

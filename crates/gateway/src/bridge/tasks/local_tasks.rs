@@ -1,6 +1,7 @@
 //! Local tasks: calls that the bridge runs as tasks and keeps for a while, with their results.
 //!
-//! Used by `tasks`. They run whether or not the client polls. It does not render tasks (`render`), and does not
+//! Used by `tasks`. They run whether or not the client polls. A principal that keeps too many cannot start another,
+//! while others can. It does not render tasks (`render`), and does not
 //! handle tasks of servers (`tasks`).
 
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::dispatch::{CallOutcome, PendingQuestion, QuestionAnswer};
+use switchboard_core::principal_share::{PoolRoom, find_room};
 use switchboard_core::{CallError, CallEvent, RunningCall};
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::envelope::RpcError;
@@ -22,7 +24,7 @@ use super::super::apps::UiAddressForm;
 use super::super::{consent, refusal};
 use super::hide_task;
 
-/// The most local tasks, including those that have ended.
+/// The most local tasks of all principals, including those that have ended.
 const MAX_LOCAL_TASKS: usize = 1024;
 
 /// The local tasks of a bridge. Clones share them.
@@ -31,9 +33,12 @@ pub(in super::super) struct LocalTasks(Arc<Mutex<LocalTaskTable>>);
 
 #[derive(Default)]
 struct LocalTaskTable {
-    there: HashMap<u64, (Arc<LocalTask>, AbortOnDropHandle<()>)>,
+    there: HashMap<u64, KeptTask>,
     next: u64,
 }
+
+/// A task, and the handle of the future that runs it and keeps it until its time is up.
+type KeptTask = (Arc<LocalTask>, AbortOnDropHandle<()>);
 
 /// One local task.
 pub(in super::super) struct LocalTask {
@@ -68,7 +73,7 @@ pub(super) enum LocalTaskStatus {
     Cancelled,
 }
 
-/// The limit of local tasks is reached.
+/// The principal keeps as many tasks as it may.
 pub(super) struct TooManyTasks;
 
 // === impl LocalTasks ===
@@ -83,9 +88,7 @@ impl LocalTasks {
         addresses: UiAddressForm,
     ) -> Result<(u64, Arc<LocalTask>), TooManyTasks> {
         let mut tasks = self.lock();
-        if tasks.there.len() >= MAX_LOCAL_TASKS {
-            return Err(TooManyTasks);
-        }
+        let given_up = tasks.make_room(&owner.1)?;
         let now = SystemTime::now();
         let standing = LocalTaskState {
             status: LocalTaskStatus::Working,
@@ -119,6 +122,8 @@ impl LocalTasks {
             gone.map(|(_, life)| life.detach());
         });
         tasks.there.insert(number, (Arc::clone(&task), AbortOnDropHandle::new(life)));
+        drop(tasks);
+        drop(given_up);
         Ok((number, task))
     }
 
@@ -141,6 +146,25 @@ impl LocalTasks {
 
     fn lock(&self) -> MutexGuard<'_, LocalTaskTable> {
         self.0.lock()
+    }
+}
+
+// === impl LocalTaskTable ===
+
+impl LocalTaskTable {
+    /// Makes room for a task of a principal. Returns the task that has to go for it: of the principal that keeps the
+    /// most tasks, the oldest that has ended.
+    fn make_room(&mut self, principal: &str) -> Result<Option<KeptTask>, TooManyTasks> {
+        let holders = self.there.values().map(|(task, _)| task.owner.1.as_str());
+        let giver = match find_room(MAX_LOCAL_TASKS, holders, principal) {
+            PoolRoom::Free => return Ok(None),
+            PoolRoom::Own => return Err(TooManyTasks),
+            PoolRoom::Other(giver) => giver,
+        };
+        let ended = |(_, (task, _)): &(&u64, &KeptTask)| task.owner.1 == giver && task.has_ended();
+        let oldest = self.there.iter().filter(ended).map(|(number, _)| *number).min();
+        let given_up = oldest.and_then(|number| self.there.remove(&number));
+        given_up.map(Some).ok_or(TooManyTasks)
     }
 }
 
@@ -209,6 +233,10 @@ impl LocalTask {
 
     pub(super) fn state(&self) -> LocalTaskState {
         self.standing.borrow().clone()
+    }
+
+    fn has_ended(&self) -> bool {
+        !matches!(self.standing.borrow().status, LocalTaskStatus::Working)
     }
 
     /// Waits until the task has ended or asks a question. Returns its state.

@@ -129,7 +129,10 @@ impl BridgeView {
         let owner = self.task_owner();
         let started = self.bridge().tasks.start(running, owner, ttl, self.address_form());
         let (number, task) = started.map_err(|local_tasks::TooManyTasks| {
-            RpcError::new(code::INTERNAL_ERROR, "too many tasks are kept already; try again later")
+            RpcError::new(
+                code::INTERNAL_ERROR,
+                "too many of your tasks are kept already; try again when their time is up",
+            )
         })?;
         let server = self.server_of(&name.unwrap_or_default(), context);
         let named = SealedTaskId::Ours { run: self.bridge().parked.run(), number, server };

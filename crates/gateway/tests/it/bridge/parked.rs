@@ -4,8 +4,9 @@ use switchboard_core::results::ResultPolicy;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{
-    CallRequest, Client, ExchangeEvent, InputResponse, SuspendedExchange,
+    CallRequest, Client, Exchange, ExchangeEvent, InputResponse, SuspendedExchange,
 };
+use switchboard_wire::envelope::RpcError;
 use switchboard_wire::json::Raw;
 use switchboard_wire::{Era, Error, Version};
 
@@ -54,6 +55,14 @@ async fn again(client: &Client, call: &CallRequest, state: &Raw, key: &str) -> R
         }
         error => error.to_string(),
     })
+}
+
+/// The error that ends an exchange.
+async fn refusal(exchange: Exchange) -> RpcError {
+    match exchange.result().await {
+        Err(Error::Rpc(error)) => error,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]
@@ -147,6 +156,40 @@ async fn a_call_that_waits_is_taken_once_and_one_that_does_not_is_its_servers_to
     assert!(again(&client, &call, &state, &key).await.is_ok());
     assert_eq!(again(&client, &call, &state, &key).await.unwrap_err(), "-32602 used");
     gateway.engine.shutdown().await;
+}
+
+/// A principal that leaves too many calls without an answer loses its own oldest, and is told so. Each row names what
+/// the client is told of it: a call that waited for permission was not sent, and one that its server asks about was.
+#[tokio::test]
+async fn a_principal_that_parks_too_many_calls_loses_its_own_and_leaves_anothers() {
+    for (era, options, tool, remedy) in [
+        (Era::Modern, asking(), "echo", "retry"),
+        (Era::Legacy, BridgeOptions::default(), "ask", "unknown"),
+    ] {
+        // One server does not take as many calls at once.
+        let servers = ["one", "two", "three"];
+        let gateway = Gateway::before(&servers, era, "{}", options).await;
+        let everything = || ViewSelection::Everything;
+        let (ada, _a) = gateway.client_of(Version::LATEST, ALL, "ada", everything()).await;
+        let (bob, _b) = gateway.client_of(Version::LATEST, ALL, "bob", everything()).await;
+        let call = |server| CallRequest::call_tool(&format!("{server}__{tool}"), &raw("{}"));
+        let of_bob = ask(&bob, &call("one")).await;
+        let oldest = ask(&ada, &call("one")).await;
+        for server in servers.iter().cycle().take(530) {
+            ask(&ada, &call(server)).await;
+        }
+        let newest = ask(&ada, &call("one")).await;
+        let again_for_bob = again(&bob, &call("one"), &of_bob.0, &of_bob.1).await;
+        assert!(again_for_bob.is_ok(), "{tool}: {again_for_bob:?}");
+        assert!(again(&ada, &call("one"), &newest.0, &newest.1).await.is_ok(), "{tool}");
+        let resume = SuspendedExchange::Again { state: Some(oldest.0) };
+        let resumed = ada.resume(&call("one"), resume, accept(&oldest.1));
+        let refused = soon(refusal(resumed)).await;
+        assert!(refused.message.contains("too many of your calls were waiting"), "{refused:?}");
+        let data: serde_json::Value = refused.data.unwrap().decode().unwrap();
+        assert_eq!(data, serde_json::json!({ "reason": "dropped", "remedy": remedy }), "{tool}");
+        gateway.engine.shutdown().await;
+    }
 }
 
 /// A client may return without `inputResponses`, or with an unusable one: it is asked again, and every handle of the

@@ -245,6 +245,32 @@ async fn a_list_has_ones_own_tasks() {
 }
 
 #[tokio::test]
+async fn a_principal_that_keeps_too_many_tasks_leaves_room_for_another() {
+    let gateway = Gateway::start(Era::Legacy, "{}").await;
+    let of = |who: &'static str| {
+        gateway.client_of(Version::V2025_11_25, ALL, who, ViewSelection::Everything)
+    };
+    let ((ada, _a), (bob, _b)) = (of("ada").await, of("bob").await);
+    let first = begun(&bob, "{}").await;
+    soon(ada.list(ListKind::Tools)).await.unwrap();
+    let refused = async {
+        loop {
+            let task = call("{}").with_task_handling(TaskHandling::Hand);
+            if let Err(error) = ada.call(task).result().await {
+                return error.to_string();
+            }
+        }
+    };
+    let refused = soon(refused).await;
+    assert!(refused.contains("too many of your tasks are kept already"), "{refused}");
+    let second = begun(&bob, "{}").await;
+    for task in [first, second] {
+        until(&bob, task["taskId"].as_str().unwrap(), "completed").await;
+    }
+    gateway.engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_servers_own_task_outlives_a_restart_and_one_of_ours_says_that_it_does_not() {
     for (era, expected) in [
         (Era::Modern, Err("-32602 ".to_owned())),
