@@ -159,6 +159,27 @@ fn what_an_entry_holds_serves_the_person_who_runs_the_hub_alone_unless_it_is_len
             }
         }
     });
+    // The explanation of a call says what the call does.
+    for (server, verdict) in
+        [("plain", "allow"), ("lent", "allow"), ("personal", "deny"), ("common", "deny")]
+    {
+        let tool = format!("{server}/read");
+        let explained = output_json(&home, &["permissions", "explain", &tool, "--as", "user:ada"]);
+        let is_listed = verdict == "allow";
+        assert_eq!(
+            (&explained["verdict"], &explained["listed"]),
+            (&json!(verdict), &json!(is_listed))
+        );
+        let reason = explained["reason"].as_str().unwrap();
+        assert_eq!(reason.contains("`env.API_KEY` of the person who runs"), !is_listed, "{reason}");
+    }
+    let case = json!([{ "tool": "personal/read", "as": "user:ada", "expect": "deny" }]);
+    std::fs::write(home.path().join("cases.json"), case.to_string()).unwrap();
+    let tested = output_json(&home, &["permissions", "test", "cases.json"]);
+    assert_eq!(
+        (&tested["passed"], &tested["cases"][0]["because"]["by"]),
+        (&json!(1), &json!("not-lent"))
+    );
     // Whoever runs the hub notices nothing of it.
     for server in ["plain", "personal", "lent", "common"] {
         let output = home.command(&["call", &format!("{server}/read")]).output().unwrap();

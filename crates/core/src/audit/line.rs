@@ -160,6 +160,7 @@ fn reason_word(because: &DecisionReason) -> &'static str {
         DecisionReason::RepeatedArgument { .. } => "repeated-argument",
         DecisionReason::NotForModels => "not-for-models",
         DecisionReason::NotForApps => "not-for-apps",
+        DecisionReason::NotLent { .. } => "not-lent",
         DecisionReason::NobodyAsked { .. } => "nobody-asked",
     }
 }

@@ -48,6 +48,7 @@ pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, Workspace
 pub(crate) use snapshot::recent_calls::CallObservation;
 pub(crate) use supervisor::applied::{AppliedServer, AppliedState};
 pub(crate) use workspace::call_limits::OnProgress;
+pub(crate) use workspace::guest_access::GuestAccess;
 pub(crate) use workspace::state::WorkspaceState;
 
 use questions::session_questions::SessionQuestions;

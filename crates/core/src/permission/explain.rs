@@ -16,6 +16,8 @@ use super::{
     ToolMemory, ToolOrigin, UserConsent, WorkspacePermissions, judge_call,
 };
 use crate::catalog::{ConfiguredServer, ToolAnnotations, normalize_configured_server};
+use crate::engine::GuestAccess;
+use crate::principal::LOCAL_PRINCIPAL;
 
 /// A call to explain.
 #[derive(Debug, Clone)]
@@ -103,7 +105,10 @@ pub fn explain_call(
         consent: UserConsent::None,
     };
     let remembered = named.remembered(desired, memory, call.principal);
-    let (verdict, because) = match judge_call(&subject, &HookVerdict::None, &remembered) {
+    let refusal = named.guest_refusal(call.principal);
+    let is_refused = refusal.is_some();
+    let decide = || judge_call(&subject, &HookVerdict::None, &remembered);
+    let (verdict, because) = match refusal.unwrap_or_else(decide) {
         PermissionVerdict::Allow { because } => (CallVerdict::Allow, because),
         PermissionVerdict::Deny { because } => (CallVerdict::Deny, because),
         PermissionVerdict::Ask { because } => (CallVerdict::Ask, because),
@@ -122,7 +127,7 @@ pub fn explain_call(
         verdict,
         reason: because.to_string(),
         because,
-        listed: !hides,
+        listed: !hides && !is_refused,
         annotated: call.annotations.is_some() || named.is_method(),
         hooks: desired.hooks.iter().filter(is_before).count(),
         rules: permissions.considered_rules(&named.normal, &tool, judged),
@@ -179,6 +184,14 @@ impl<'a> NamedTool<'a> {
     /// The name that rules are compared with. Methods are compared as they are.
     fn rule_name(&self) -> Cow<'_, str> {
         if self.is_method() { self.own.into() } else { normalize_server_name(self.own).into() }
+    }
+
+    /// The refusal of a server that is reached with something of the local principal's, to any other principal. It comes
+    /// before every rule.
+    fn guest_refusal(&self, principal: &RulePrincipal) -> Option<PermissionVerdict> {
+        let entry = self.server.entry().filter(|_| *principal.id != *LOCAL_PRINCIPAL)?;
+        let why = GuestAccess::of_server(self.server, entry).refusal()?;
+        Some(PermissionVerdict::Deny { because: DecisionReason::NotLent { why } })
     }
 
     /// The answers that count for the principal. Answers about calls of other principals do not.

@@ -64,6 +64,11 @@ pub enum DecisionReason {
     NotForModels,
     /// The tool's server does not offer the tool to apps, and an app called it.
     NotForApps,
+    /// The server is reached with something of the person who runs the engine, and its entry does not lend it.
+    NotLent {
+        /// What the server is reached with, and what would lend it; safe to show.
+        why: String,
+    },
     /// There was a reason to ask, and the mode asks no one.
     NobodyAsked {
         /// The reason to ask.
@@ -129,6 +134,7 @@ impl DecisionReason {
             | Self::RepeatedArgument { .. }
             | Self::NotForModels
             | Self::NotForApps
+            | Self::NotLent { .. }
             | Self::BuiltIn => None,
         }
     }
@@ -151,6 +157,7 @@ impl DecisionReason {
             | Self::RepeatedArgument { .. }
             | Self::NotForModels
             | Self::NotForApps
+            | Self::NotLent { .. }
             | Self::NobodyAsked { .. } => false,
         }
     }
@@ -194,6 +201,7 @@ impl DecisionReason {
             | Self::Typed
             | Self::NotForModels
             | Self::NotForApps
+            | Self::NotLent { .. }
             | Self::BuiltIn => return None,
         })
     }
@@ -243,6 +251,7 @@ impl fmt::Display for DecisionReason {
             }
             Self::NotForModels => f.write_str("its server offers it to apps only, not to models"),
             Self::NotForApps => f.write_str("its server offers it to models only, not to apps"),
+            Self::NotLent { why } => f.write_str(why),
             Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` asks nobody"),
         }
     }

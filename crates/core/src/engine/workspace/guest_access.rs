@@ -1,7 +1,7 @@
 //! The access of guests, the principals other than the local one, to servers: they use nothing of the local
 //! principal's unless the entry says so.
 //!
-//! Used by `supervisor::apply` and `workspace::principal`. What counts as a credential of an entry is decided in
+//! Used by `supervisor::apply`, `workspace::principal` and `permission::explain`. What counts as a credential of an entry is decided in
 //! `config`.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::engine::CredentialSource;
 
 /// What other principals than the local one reach a server with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::engine) enum GuestAccess {
+pub(crate) enum GuestAccess {
     /// The credential of the local principal: nothing that belongs to a person, or something that the entry lends.
     Same,
     /// A sign-in of their own.
@@ -34,7 +34,7 @@ pub(in crate::engine) struct Guest<'a> {
 // === impl GuestAccess ===
 
 impl GuestAccess {
-    pub(in crate::engine) fn of_server(server: &DesiredServer, entry: &Entry) -> Self {
+    pub(crate) fn of_server(server: &DesiredServer, entry: &Entry) -> Self {
         match (entry.sign_in, server.credential()) {
             (SignInOwner::Shared, _) | (SignInOwner::Own, EntryCredential::None) => Self::Same,
             (SignInOwner::Own, EntryCredential::SignIn) => Self::OwnSignIn,
@@ -43,7 +43,7 @@ impl GuestAccess {
     }
 
     /// Why the server is refused, if it is.
-    fn refusal(&self) -> Option<String> {
+    pub(crate) fn refusal(&self) -> Option<String> {
         let Self::Refused(what) = self else { return None };
         Some(format!(
             "it is reached with {what} of the person who runs this switchboard; `\"signIn\": \"shared\"` in its entry \

@@ -149,3 +149,28 @@ fn only_tools_of_configured_servers_are_explained() {
     }
     assert_eq!(server("t"), Err(UnknownTool::Bare("t".to_owned())));
 }
+
+/// A server that is reached with something of the person who runs the hub is refused to everybody else before any rule.
+#[test]
+fn an_explanation_knows_what_is_not_lent() {
+    let entry = json!({ "command": "x", "env": { "API_KEY": "hush" } });
+    let mut lent = entry.clone();
+    lent["signIn"] = "shared".into();
+    let desired = desired(&json!({
+        "mcpServers": { "personal": entry, "lent": lent, "plain": { "command": "x" } },
+        "permissions": { "allow": ["mcp__personal"] },
+    }));
+    let bob = RulePrincipal::new("user:bob");
+    let check = |server: &str, principal: &RulePrincipal, expected: Value| {
+        let found = explain(&desired, &format!("{server}/push"), principal, "{}", None).unwrap();
+        let told = json!([found["verdict"], found["because"]["by"], found["listed"]]);
+        assert_eq!(told, expected, "{server} {principal:?}");
+        found["reason"].as_str().unwrap().to_owned()
+    };
+    let reason = check("personal", &bob, json!(["deny", "not-lent", false]));
+    assert!(reason.contains("`env.API_KEY` of the person who runs this switchboard"), "{reason}");
+    assert!(!reason.contains("hush"), "{reason}");
+    check("personal", &local(), json!(["allow", "rule", true]));
+    check("lent", &bob, json!(["allow", "client", true]));
+    check("plain", &bob, json!(["allow", "client", true]));
+}
