@@ -2,8 +2,9 @@
 //!
 //! Used by `dispatch::consent`. Deny (rule, hook, remembered) comes before ask, ask before allow, allow before the
 //! mode. Five rules cut across: settings that cannot be understood refuse every call of a server's tool, arguments with a
-//! repeated member are refused where a rule looks at arguments, `plan` refuses every tool that is not read-only, a tool
-//! that requires interaction always leads to a question, and a call that a person typed is not asked about again.
+//! repeated member are refused where a rule looks at arguments of the tool, whoever that rule is for, `plan` refuses every
+//! tool that is not read-only, a tool that requires interaction always leads to a question, and a call that a person typed
+//! is not asked about again.
 //!
 //! It does not ask, log or remember.
 

@@ -138,7 +138,7 @@ impl WorkspacePermissions {
             .iter()
             .find(|rule| rule.reaches(server, tool) && rule.effect(call).counts());
         let repeated = written.judges_arguments.then(|| {
-            let rule = self.argument_rule(server, tool, call.principal)?;
+            let rule = self.argument_rule(server, tool)?;
             Some((repeated_member(call.arguments.as_str())?, rule))
         });
         RuleMatches {
@@ -174,17 +174,11 @@ impl WorkspacePermissions {
         all.map(considered).collect()
     }
 
-    /// Returns a rule that looks at the arguments of this principal's calls of a tool.
-    fn argument_rule(
-        &self,
-        server: &str,
-        tool: &str,
-        principal: &RulePrincipal,
-    ) -> Option<&CitedRule> {
+    /// Returns a rule that looks at the arguments of calls of a tool, whoever makes them.
+    fn argument_rule(&self, server: &str, tool: &str) -> Option<&CitedRule> {
         let name = [server, "__", tool].concat();
         let judges = |condition: &Option<Box<RuleCondition>>| {
-            let condition = condition.as_deref();
-            condition.is_some_and(|it| it.judges_arguments() && it.is_for(principal))
+            condition.as_deref().is_some_and(RuleCondition::judges_arguments)
         };
         let mut restricting = self.written.deny.iter().chain(&self.written.ask);
         let restricting = restricting

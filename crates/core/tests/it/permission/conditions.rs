@@ -118,11 +118,12 @@ fn repeated_members_are_refused() {
     // Without a condition on arguments, nothing is refused.
     let verdict = judge(&[("allow", "mcp__s")], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
     assert_eq!(word(&verdict), "allow");
-    // Nor for principals that the rule does not look at, nor for other tools.
+    // They are refused to principals that the rule is not for, too.
     let other =
         r#"{"rule":"mcp__s__t","for":{"group":"x"},"when":{"argument":"/a","matches":"y"}}"#;
     let verdict = judge(&[("deny", other)], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
-    assert_eq!(word(&verdict), "undecided");
+    assert_eq!(word(&verdict), "repeated");
+    // Other tools take what they are given.
     let other = r#"{"rule":"mcp__s__u","when":{"argument":"/a","matches":"y"}}"#;
     let verdict = judge(&[("deny", other)], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
     assert_eq!(word(&verdict), "undecided");
