@@ -205,7 +205,7 @@ fn denied(
     let rule = permissions.hiding_rule(&server, tool, &principal)?.clone();
     let name = format!("mcp__{server}__{tool}");
     let error = CallError::Denied {
-        at: Some(rule.at.clone()),
+        at: rule.at.clone(),
         because: Box::new(DecisionReason::Rule(rule)),
         allow: None,
         name: name.clone(),

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use switchboard_config::redact;
+use switchboard_config::{SourceLocation, redact};
 use switchboard_wire::sanitize;
 
 use super::{CallDecision, CallEnd, CallRecord};
@@ -177,12 +177,16 @@ fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
 fn rule(because: &DecisionReason) -> (Option<String>, Option<String>) {
     match underlying_reason(because) {
         DecisionReason::Rule(rule) | DecisionReason::RepeatedArgument { rule, .. } => {
-            (Some(to_safe_text(&rule.text)), Some(to_safe_text(&rule.at.to_string())))
+            (Some(to_safe_text(&rule.text)), place(rule.at.as_ref()))
         }
         DecisionReason::Mode { mode } => (Some(mode.word().to_owned()), None),
-        DecisionReason::UnclearSettings { at } => (None, Some(to_safe_text(&at.to_string()))),
+        DecisionReason::UnclearSettings { at } => (None, place(at.as_ref())),
         _ => (None, None),
     }
+}
+
+fn place(at: Option<&SourceLocation>) -> Option<String> {
+    at.map(|at| to_safe_text(&at.to_string()))
 }
 
 fn micros(took: Duration) -> u64 {

@@ -109,7 +109,7 @@ impl Stage {
         if let Some(at) = self.applied.permissions.unclear_settings() {
             return Err(denied_error(
                 name,
-                DecisionReason::UnclearSettings { at: at.clone() },
+                DecisionReason::UnclearSettings { at: Some(at.clone()) },
                 None,
             ));
         }
@@ -179,9 +179,12 @@ impl Stage {
         &self,
         placed: &AppliedServer,
         name: &str,
-        question: PermissionQuestion,
+        mut question: PermissionQuestion,
         target: &AnswerTarget<'_>,
     ) -> Result<DecisionReason, CallError> {
+        if !self.caller.session().principal.is_local() {
+            question.because = question.because.without_places();
+        }
         let because = question.because.clone();
         let allow = Some(question.allow.clone()).filter(|allow| !allow.is_empty());
         let about = QuestionKind::Permission(Box::new(question));
@@ -314,8 +317,8 @@ pub(super) fn denied_error(
     allow: Option<String>,
 ) -> CallError {
     let at: Option<SourceLocation> = match &because {
-        DecisionReason::Rule(rule) => Some(rule.at.clone()),
-        DecisionReason::UnclearSettings { at } => Some(at.clone()),
+        DecisionReason::Rule(rule) => rule.at.clone(),
+        DecisionReason::UnclearSettings { at } => at.clone(),
         _ => None,
     };
     CallError::Denied { name: name.to_owned(), because: Box::new(because), allow, at }

@@ -229,6 +229,20 @@ impl CallError {
         }
     }
 
+    /// Returns the error without places in files of the person who runs the engine.
+    pub(super) fn without_places(self) -> Self {
+        let without = |because: Box<DecisionReason>| Box::new(because.without_places());
+        match self {
+            Self::Denied { name, because, allow, .. } => {
+                Self::Denied { name, because: without(because), allow, at: None }
+            }
+            Self::Unanswered { name, because, allow, queue } => {
+                Self::Unanswered { name, because: without(because), allow, queue }
+            }
+            other => other,
+        }
+    }
+
     /// Returns the class of the next step.
     pub fn remedy(&self) -> Remedy {
         match self {

@@ -92,7 +92,9 @@ pub(crate) fn start(engine: Arc<Inner>, caller: Caller, request: Request) -> Run
             let ended = stage.run(request, &mut record).await;
             record.set_stages(stage.clock.spent());
             record.end(&ended);
-            ended
+            // The records have the places of rules; other principals than the local one do not get them.
+            let is_local = stage.caller.session().principal.is_local();
+            if is_local { ended } else { ended.map_err(CallError::without_places) }
         })
     })
 }

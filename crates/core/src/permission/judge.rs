@@ -142,7 +142,7 @@ fn deny_reason(
             ruling.repeated.as_ref().map(|(name, rule)| DecisionReason::repeated(name, rule))
         }
         _ if unclear.is_some() && subject.origin == ToolOrigin::Server => {
-            unclear.cloned().map(|at| DecisionReason::UnclearSettings { at })
+            unclear.cloned().map(|at| DecisionReason::UnclearSettings { at: Some(at) })
         }
         HookVerdict::Deny { reason } => Some(DecisionReason::hook(reason)),
         _ if remembered.has_no() => {

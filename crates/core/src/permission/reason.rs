@@ -50,8 +50,9 @@ pub enum DecisionReason {
     },
     /// Settings with rules or hooks cannot be understood, and an unreadable rule may refuse the call.
     UnclearSettings {
-        /// The file, line and column of the mistake.
-        at: SourceLocation,
+        /// The file, line and column of the mistake; `None` for other principals than the local one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<SourceLocation>,
     },
     /// The arguments have a member twice, and a rule looks at the arguments of this tool.
     RepeatedArgument {
@@ -84,8 +85,9 @@ pub struct CitedRule {
     pub text: Arc<str>,
     /// The scope that the rule comes from.
     pub scope: Scope,
-    /// The file, line and column of the rule.
-    pub at: SourceLocation,
+    /// The file, line and column of the rule; `None` for other principals than the local one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<SourceLocation>,
 }
 
 /// The question that a remembered answer belongs to. An answer counts for exactly one question: a yes to "no rule
@@ -183,7 +185,8 @@ impl DecisionReason {
             Self::Remembered { .. } => {
                 "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
             }
-            Self::UnclearSettings { .. } => {
+            Self::UnclearSettings { at: None } => return None,
+            Self::UnclearSettings { at: Some(_) } => {
                 "correct that file; `switchboard doctor` shows what is wrong in it".to_owned()
             }
             Self::RepeatedArgument { name, .. } => {
@@ -204,6 +207,20 @@ impl DecisionReason {
             | Self::NotLent { .. }
             | Self::BuiltIn => return None,
         })
+    }
+
+    /// Returns the reason without places in files, for other principals than the local one: where the files of the
+    /// person who runs the engine are is nobody else's business.
+    pub(crate) fn without_places(self) -> Self {
+        match self {
+            Self::Rule(rule) => Self::Rule(CitedRule { at: None, ..rule }),
+            Self::UnclearSettings { .. } => Self::UnclearSettings { at: None },
+            Self::RepeatedArgument { name, rule } => {
+                Self::RepeatedArgument { name, rule: CitedRule { at: None, ..rule } }
+            }
+            Self::NobodyAsked { ask } => Self::NobodyAsked { ask: Box::new(ask.without_places()) },
+            other => other,
+        }
     }
 
     pub(super) fn mode(mode: Mode) -> Self {
@@ -238,10 +255,11 @@ impl fmt::Display for DecisionReason {
             Self::BuiltIn => f.write_str("the tool is built in"),
             Self::Classifier { reason } => write!(f, "the classifier says: {reason}"),
             Self::UnclearSettings { at } => {
-                write!(
-                    f,
-                    "no call is made while the settings at {at} cannot be understood: they may forbid it"
-                )
+                f.write_str("no call is made while the settings ")?;
+                if let Some(at) = at {
+                    write!(f, "at {at} ")?;
+                }
+                f.write_str("cannot be understood: they may forbid it")
             }
             Self::RepeatedArgument { name, rule } => {
                 write!(
@@ -261,12 +279,16 @@ impl fmt::Display for DecisionReason {
 
 impl From<&PermissionRule> for CitedRule {
     fn from(rule: &PermissionRule) -> Self {
-        Self { text: rule.text.as_str().into(), scope: rule.scope, at: rule.at.clone() }
+        Self { text: rule.text.as_str().into(), scope: rule.scope, at: Some(rule.at.clone()) }
     }
 }
 
 impl fmt::Display for CitedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule `{}` ({} scope, {})", self.text, self.scope, self.at)
+        write!(f, "rule `{}` ({} scope", self.text, self.scope)?;
+        if let Some(at) = &self.at {
+            write!(f, ", {at}")?;
+        }
+        f.write_str(")")
     }
 }

@@ -280,7 +280,7 @@ mod tests {
         let rule = DecisionReason::Rule(CitedRule {
             text: "mcp__x".into(),
             scope: Scope::User,
-            at: at.clone(),
+            at: Some(at.clone()),
         });
         let mode = DecisionReason::Mode { mode: Mode::DontAsk };
         let asked = DecisionReason::NobodyAsked { ask: Box::new(rule.clone()) };

@@ -133,7 +133,10 @@ fn reason(because: &DecisionReason, printer: &Printer) -> String {
 }
 
 fn place(rule: &CitedRule, printer: &Printer) -> String {
-    format!("{} scope, {}", rule.scope, printer.places.location(&rule.at))
+    match &rule.at {
+        Some(at) => format!("{} scope, {}", rule.scope, printer.places.location(at)),
+        None => format!("{} scope", rule.scope),
+    }
 }
 
 fn row(considered: &ConsideredRule, printer: &Printer) -> [String; 4] {

@@ -43,7 +43,7 @@ fn called() -> CallRecord {
 
 fn rule(text: &str, origin: SourceOrigin) -> DecisionReason {
     let at = SourceLocation { origin, line: 4, column: 17 };
-    DecisionReason::Rule(CitedRule { text: text.into(), scope: Scope::User, at })
+    DecisionReason::Rule(CitedRule { text: text.into(), scope: Scope::User, at: Some(at) })
 }
 
 fn from(who: CallerIdentity) -> CallRecord {

@@ -1,6 +1,7 @@
 //! Tests of rules with conditions on real calls: the arguments that count are those that the server gets, and lists show
 //! what their principal could use.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -160,5 +161,49 @@ async fn lists_show_what_their_principal_could_use() {
     let refused = push(&bench, of(&guest.with_name("x"), "7"), "{}").await.unwrap_err();
     assert!(is_rule(&refused, ""), "{refused}");
     assert!(push(&bench, of(&bert, "8"), "{}").await.is_ok());
+    bench.engine.shutdown().await;
+}
+
+/// A refusal and a question name the rule, and the place of the rule in the files of the person who runs the engine to
+/// that person alone.
+#[tokio::test]
+async fn only_the_local_principal_is_told_where_a_rule_is() {
+    let settings = json!({ "permissions": { "deny": [when("*")], "ask": ["mcp__one__pull"] } });
+    let (bench, _) = bench(&settings).await;
+    for (principal, knows_place) in [(Principal::local(), true), (Principal::user("bert"), false)] {
+        let session = |id: &str| {
+            let mode = Some(Mode::Default);
+            Session {
+                principal: principal.clone(),
+                mode,
+                ..Session::new(format!("{id} of {principal}"))
+            }
+        };
+        let sent = || arguments(r#"{"repo":"x"}"#);
+        let refused = run(&bench, session("1"), Request::tool("mcp__one__push", &sent()), drop);
+        let refused = refused.await.unwrap_err().to_string();
+        assert!(
+            refused.contains("`mcp__one__push when /repo matches \"*\"` (user scope"),
+            "{refused}"
+        );
+        assert_eq!(refused.contains("settings.json"), knows_place, "{refused}");
+        let asked = RefCell::new(String::new());
+        let answered =
+            run(&bench, session("2"), Request::tool("mcp__one__pull", &sent()), |question| {
+                let QuestionKind::Permission(about) = &question.about else {
+                    panic!("{question:?}")
+                };
+                asked.replace(about.because.to_string());
+                question.answer(QuestionAnswer::Deny(AnswerLifetime::Once));
+            });
+        assert!(answered.await.is_err());
+        let asked = asked.into_inner();
+        assert!(asked.contains("rule `mcp__one__pull` (user scope"), "{asked}");
+        assert_eq!(asked.contains("settings.json"), knows_place, "{asked}");
+        // Nobody answers.
+        let unasked = run(&bench, session("3"), Request::tool("mcp__one__pull", &sent()), drop);
+        let unasked = unasked.await.unwrap_err().to_string();
+        assert_eq!(unasked.contains("settings.json"), knows_place, "{unasked}");
+    }
     bench.engine.shutdown().await;
 }
