@@ -147,7 +147,8 @@ fn the_first_client_of_a_user_is_told_what_its_servers_say_and_hears_of_changes_
 }
 
 /// Groups are those of the token: with the next token of the same person another rule counts, over every face, and a
-/// session that began with the group is not continued without it.
+/// session that began with the group is not continued without it. A tool that the mode refuses without the group is not
+/// listed without it either.
 #[test]
 fn a_group_that_is_taken_away_is_gone_with_the_next_token() {
     let home = home(&json!({}));
@@ -168,15 +169,19 @@ fn a_group_that_is_taken_away_is_gone_with_the_next_token() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let may_write = async |face, token: &str| {
         let (client, _inbox) = connect(&serving, face, token).await;
+        let listed = client.list(ListKind::Tools).await.unwrap().items;
+        let is_listed = listed.iter().any(|tool| tool.as_str().contains("\"notes__write\""));
         let arguments = Raw::from_value(&json!({ "note": SECRET })).unwrap();
         let call = CallRequest::call_tool("notes__write", &arguments);
-        match client.call(call).result().await {
+        let is_made = match client.call(call).result().await {
             Ok(_) => true,
             Err(error) => {
                 assert!(error.to_string().contains("may not be called"), "{error}");
                 false
             }
-        }
+        };
+        assert_eq!(is_listed, is_made, "{face:?}");
+        is_made
     };
     runtime.block_on(async {
         for face in FACES {

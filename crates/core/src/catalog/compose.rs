@@ -37,8 +37,8 @@ pub struct CatalogView<'v> {
     /// Which tools the agent sees: globs of full names, of the servers' own tool names, or `mcp__<server>` for a
     /// whole server.
     pub agent: Option<&'v ToolFilter>,
-    /// Whether a tool is hidden, by the normalised names of server and tool.
-    pub hides_tool: &'v dyn Fn(&str, &str) -> bool,
+    /// Whether a tool is hidden.
+    pub hides_tool: &'v dyn Fn(&Tool, &ItemLabel) -> bool,
     /// Whether a whole server is hidden, by its normalised name.
     pub hides_server: &'v dyn Fn(&str) -> bool,
 }
@@ -158,7 +158,7 @@ fn shows(
     label: &ItemLabel,
 ) -> bool {
     (member.filter.shows_tool(&tool.name) || authenticate::is_authenticate_tool(tool))
-        && !(view.hides_tool)(label.server().normal(), label.normal())
+        && !(view.hides_tool)(tool, label)
         && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
 }
 

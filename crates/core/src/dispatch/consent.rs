@@ -13,7 +13,6 @@ use super::tool::ToolCall;
 use super::{
     CallError, CallEvent, PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind, Stage,
 };
-use crate::catalog::Tool;
 use crate::engine::{AppliedServer, QuestionAnswerer};
 use crate::hooks::PermissionAnswer;
 use crate::permission::{
@@ -79,7 +78,7 @@ impl Stage {
             tool: label.normal(),
             call: self.judged_call(&call.arguments),
             annotations: call.found.item.tool.annotations,
-            interaction: interaction(&call.found.item.tool),
+            interaction: ToolInteraction::of_tool(&call.found.item.tool),
             origin: ToolOrigin::Server,
             consent: self.caller.session().consent,
         };
@@ -300,14 +299,6 @@ impl Stage {
             signature: &call.found.placed.signature,
             tool: &call.found.item.tool.name,
         }
-    }
-}
-
-fn interaction(tool: &Tool) -> ToolInteraction {
-    if tool.meta.requires_user_interaction {
-        ToolInteraction::Required
-    } else {
-        ToolInteraction::Free
     }
 }
 

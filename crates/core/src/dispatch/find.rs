@@ -159,6 +159,18 @@ impl Stage {
         Ok(Some(ResolvedItem { item, placed }))
     }
 
+    /// Finds a tool among those that the session's mode keeps out of its list.
+    pub(super) fn find_in_any_mode(
+        &self,
+        name: &str,
+        meant: Option<&str>,
+    ) -> Option<ResolvedItem<Arc<ListedTool>>> {
+        let catalog = self.engine.catalog_of_any_mode(&self.caller)?;
+        let listed = catalog.names(self.caller.session().names).tool(name)?;
+        let placed = self.applied.server(listed.server()).filter(|it| is_meant(meant, &it.name))?;
+        Some(ResolvedItem { item: Arc::clone(listed), placed: Arc::clone(placed) })
+    }
+
     /// Returns the server of this name, if it is started.
     pub(super) fn applied_server(&self, server: &str) -> Result<Arc<AppliedServer>, CallError> {
         if let Some(placed) = self.applied.server(server) {

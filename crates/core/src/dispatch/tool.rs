@@ -133,16 +133,17 @@ async fn find_tool_signed_in(
     }
 }
 
-/// Finds a tool. The error for a tool that is not listed says which rule denies it.
+/// Finds a tool, also one that only the mode keeps out of the list: its call is judged like any other. The error for a
+/// tool that is not listed says which rule denies it.
 async fn find_tool(
     stage: &Stage,
     name: &str,
     server: Option<&str>,
 ) -> Result<ResolvedItem<Arc<ListedTool>>, CallError> {
     match stage.find(name, server).await {
-        Err(CallError::NotFound { name, similar }) => {
-            Err(stage.hidden_tool_error(name, server, similar))
-        }
+        Err(CallError::NotFound { name, similar }) => stage
+            .find_in_any_mode(&name, server)
+            .ok_or_else(|| stage.hidden_tool_error(name, server, similar)),
         found => found,
     }
 }

@@ -13,7 +13,7 @@ use switchboard_wire::json::Raw;
 use super::{
     AnswerTarget, ConsideredRule, DecisionReason, HookVerdict, JudgedCall, METHOD_PREFIX,
     PermissionMemory, PermissionSubject, PermissionVerdict, RulePrincipal, ToolInteraction,
-    ToolMemory, ToolOrigin, UserConsent, WorkspacePermissions, judge_call,
+    ToolMemory, ToolOrigin, ToolUseSubject, UserConsent, WorkspacePermissions, judge_call,
 };
 use crate::catalog::{ConfiguredServer, ToolAnnotations, normalize_configured_server};
 use crate::engine::GuestAccess;
@@ -115,9 +115,23 @@ pub fn explain_call(
         // The classifier decides at the call; where it does not, a person is asked.
         PermissionVerdict::Classify => (CallVerdict::Ask, DecisionReason::Mode { mode }),
     };
-    let hides = permissions.hides_server(&named.normal, call.principal)
-        || permissions.hiding_rule(&named.normal, &tool, call.principal).is_some();
     let is_before = |hook: &&switchboard_config::Hook| hook.event == HookEvent::PreToolUse;
+    let hooks = desired.hooks.iter().filter(is_before).count();
+    let use_subject = ToolUseSubject {
+        permissions: &permissions,
+        server: &named.normal,
+        tool: &tool,
+        principal: call.principal,
+        annotations: subject.annotations,
+        interaction: subject.interaction,
+        has_hook: hooks > 0,
+    };
+    let is_annotated = call.annotations.is_some() || named.is_method();
+    // In mode `plan` the annotations decide.
+    let is_known = is_annotated || mode != Mode::Plan;
+    let hides = permissions.hides_server(&named.normal, call.principal)
+        || permissions.hiding_rule(&named.normal, &tool, call.principal).is_some()
+        || is_known && !use_subject.is_usable_in_mode(|| remembered.clone());
     Ok(Explanation {
         tool: format!("mcp__{}__{tool}", named.normal),
         server: named.server.name.clone(),
@@ -128,8 +142,8 @@ pub fn explain_call(
         reason: because.to_string(),
         because,
         listed: !hides && !is_refused,
-        annotated: call.annotations.is_some() || named.is_method(),
-        hooks: desired.hooks.iter().filter(is_before).count(),
+        annotated: is_annotated,
+        hooks,
         rules: permissions.considered_rules(&named.normal, &tool, judged),
     })
 }

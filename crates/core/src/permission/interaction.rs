@@ -5,6 +5,8 @@
 
 use switchboard_wire::json::Raw;
 
+use crate::catalog::Tool;
+
 /// Whether a tool requires that a person looks at each call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolInteraction {
@@ -20,6 +22,11 @@ const INTERACTION_META_KEY: &str = "anthropic/requiresUserInteraction";
 // === impl ToolInteraction ===
 
 impl ToolInteraction {
+    /// Returns what the definition of a listed tool says.
+    pub(crate) fn of_tool(tool: &Tool) -> Self {
+        if tool.meta.requires_user_interaction { Self::Required } else { Self::Free }
+    }
+
     /// Reads the flag from a tool's definition.
     pub fn from_tool(tool: &Raw) -> Self {
         match flag(tool, &["_meta", INTERACTION_META_KEY]) {

@@ -318,6 +318,11 @@ impl ToolMemory {
         self.no
     }
 
+    /// Whether a person said yes to some question about the tool.
+    pub fn has_yes(&self) -> bool {
+        !self.yes.is_empty()
+    }
+
     /// For how long a person said yes to this question, if one did.
     pub fn lifetime_of_yes(&self, question: &AskReason) -> Option<AnswerLifetime> {
         self.yes.iter().find(|(answered, _)| answered == question).map(|(_, answer)| *answer)

@@ -16,6 +16,7 @@ mod memory;
 mod reason;
 mod rules;
 mod store;
+mod usable;
 
 pub use classifier::{CallClassifier, ClassifierInput};
 pub use condition::{JudgedCall, RuleEffect, RulePrincipal};
@@ -29,6 +30,9 @@ pub use memory::{
 };
 pub use reason::{AskReason, CitedRule, DecisionReason};
 pub use rules::{ConsideredRule, RuleMatches, WorkspacePermissions};
+pub use usable::ToolUseSubject;
+
+pub(crate) use usable::hides_by_mode;
 
 pub use crate::catalog::ToolAnnotations;
 

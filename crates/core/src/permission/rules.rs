@@ -199,14 +199,38 @@ impl WorkspacePermissions {
     /// Whether a server is hidden: a rule denies a principal every tool that it has or may get.
     pub fn hides_server(&self, server: &str, principal: &RulePrincipal) -> bool {
         let mut deny = self.written.deny.iter();
-        deny.any(|rule| rule.covers(server) && rule.denies_every_call(principal))
+        deny.any(|rule| rule.covers(server) && rule.restricts_every_call(principal))
     }
 
-    /// Whether lists differ between members of different groups.
+    /// Whether lists differ between members of different groups. Where the mode refuses what no rule allows, they do so
+    /// by every rule.
     pub(crate) fn hides_by_group(&self) -> bool {
-        let is_for_group =
-            |rule: &Restriction| rule.condition.as_deref().is_some_and(RuleCondition::is_for_group);
-        self.written.deny.iter().any(is_for_group)
+        let is_for_group = |condition: &Option<Box<RuleCondition>>| {
+            condition.as_deref().is_some_and(RuleCondition::is_for_group)
+        };
+        let written = &*self.written;
+        let in_mode = || {
+            let mut ask = written.ask.iter().map(|rule| &rule.condition);
+            let mut allow = written.allow.iter().map(|rule| &rule.condition);
+            ask.any(is_for_group) || allow.any(is_for_group)
+        };
+        written.deny.iter().any(|rule| is_for_group(&rule.condition))
+            || self.mode == Mode::DontAsk && in_mode()
+    }
+
+    /// Whether a rule asks about every call of a tool by a principal, whatever the arguments are.
+    pub(super) fn always_asks(&self, server: &str, tool: &str, principal: &RulePrincipal) -> bool {
+        let name = [server, "__", tool].concat();
+        let mut ask = self.written.ask.iter();
+        ask.any(|rule| rule.reaches(server, &name) && rule.restricts_every_call(principal))
+    }
+
+    /// Whether a rule allows some calls of a tool by a principal.
+    pub(super) fn could_allow(&self, server: &str, tool: &str, principal: &RulePrincipal) -> bool {
+        let is_for = |rule: &Allowance| {
+            rule.condition.as_deref().is_none_or(|condition| condition.is_for(principal))
+        };
+        self.written.allow.iter().any(|rule| rule.reaches(server, tool) && is_for(rule))
     }
 
     /// Returns the rule that denies a principal every call of a tool, so that it is not listed.
@@ -219,7 +243,7 @@ impl WorkspacePermissions {
         let name = [server, "__", tool].concat();
         let mut deny = self.written.deny.iter();
         let found =
-            deny.find(|rule| rule.reaches(server, &name) && rule.denies_every_call(principal));
+            deny.find(|rule| rule.reaches(server, &name) && rule.restricts_every_call(principal));
         found.map(|found| &found.rule)
     }
 
@@ -297,7 +321,7 @@ impl Restriction {
     }
 
     /// Whether the rule restricts a principal whatever the arguments are.
-    fn denies_every_call(&self, principal: &RulePrincipal) -> bool {
+    fn restricts_every_call(&self, principal: &RulePrincipal) -> bool {
         let judge = |it: &RuleCondition| !it.judges_arguments() && it.is_for(principal);
         self.condition.as_deref().is_none_or(judge)
     }

@@ -10,11 +10,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
+use switchboard_config::Mode;
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
 use crate::engine::snapshot::WorkspaceSnapshot;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
-use crate::permission::RulePrincipal;
+use crate::permission::{RulePrincipal, hides_by_mode};
 
 /// The connections of one session, by server.
 #[derive(Default)]
@@ -51,9 +52,18 @@ pub(crate) struct SessionView {
 #[derive(Default)]
 pub(in crate::engine) struct SessionViews(Mutex<HashMap<SessionViewKey, Weak<SessionView>>>);
 
-/// The groups of the principal, where lists depend on them; and servers, each with the connection that replaces the
-/// default one.
-type SessionViewKey = (Arc<[String]>, Vec<(String, ConnectionKey)>);
+/// The groups of the principal and the mode, where lists depend on them; and servers, each with the connection that
+/// replaces the default one.
+type SessionViewKey = (Arc<[String]>, &'static str, Vec<(String, ConnectionKey)>);
+
+/// What lists of a session depend on besides its connections.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct SessionLists<'a> {
+    /// The principal with the session's groups.
+    pub(in crate::engine) principal: &'a RulePrincipal,
+    /// The session's permission mode.
+    pub(in crate::engine) mode: Mode,
+}
 
 // === impl SessionBinding ===
 
@@ -106,19 +116,19 @@ impl SessionBindings {
         server.and_then(|server| taken.seats.get(server)).map(|_| false)
     }
 
-    /// Returns the session's view; `None` where it equals its principal's. `principal` has the session's groups, `knows`
-    /// says whether a connection's lists are known.
+    /// Returns the session's view; `None` where it equals its principal's. `knows` says whether a connection's lists are
+    /// known.
     pub(in crate::engine) fn view(
         &self,
         applied: &Arc<AppliedState>,
         views: &SessionViews,
-        principal: &RulePrincipal,
+        lists: SessionLists<'_>,
         knows: impl Fn(&Connection) -> bool,
     ) -> Option<Arc<SessionView>> {
         let mut taken = self.lock();
-        let differs_by_group =
-            *principal != applied.principal && applied.permissions.hides_by_group();
-        if taken.seats.is_empty() && !differs_by_group {
+        let usual = lists.usual(applied);
+        let differs_by_rule = usual.is_none();
+        if taken.seats.is_empty() && !differs_by_rule {
             return None;
         }
         if let Some(view) = taken.view.as_ref().filter(|view| view.number == applied.number) {
@@ -132,11 +142,10 @@ impl SessionBindings {
                 .then(|| (server.clone(), Arc::clone(connection)))
         };
         let differing: Vec<_> = taken.seats.iter().filter_map(differs).collect();
-        if differing.is_empty() && !differs_by_group {
+        if differing.is_empty() && !differs_by_rule {
             return None;
         }
-        let principal = if differs_by_group { principal } else { &applied.principal };
-        let view = views.view_for(applied, principal, &differing);
+        let view = views.view_for(applied, usual.unwrap_or(lists), &differing);
         if taken.seats.values().all(|seat| knows(seat.connection())) {
             taken.view = Some(Arc::clone(&view));
         }
@@ -154,6 +163,21 @@ impl std::fmt::Debug for SessionBindings {
     }
 }
 
+// === impl SessionLists ===
+
+impl<'a> SessionLists<'a> {
+    /// What the lists of the principal's own view depend on, if those of this session are equal.
+    fn usual(self, applied: &'a AppliedState) -> Option<Self> {
+        let Self { principal, mode } = self;
+        let usual = Self { principal: &applied.principal, mode: applied.permissions.mode() };
+        let differs_by_mode = mode != usual.mode
+            && (hides_by_mode(mode, principal) || hides_by_mode(usual.mode, principal));
+        let differs_by_group =
+            principal != usual.principal && applied.permissions.with_mode(mode).hides_by_group();
+        (!differs_by_mode && !differs_by_group).then_some(usual)
+    }
+}
+
 // === impl SessionViews ===
 
 impl SessionViews {
@@ -161,11 +185,12 @@ impl SessionViews {
     fn view_for(
         &self,
         applied: &Arc<AppliedState>,
-        principal: &RulePrincipal,
+        lists: SessionLists<'_>,
         connections: &[(String, Arc<Connection>)],
     ) -> Arc<SessionView> {
         let replaced = connections.iter().map(|(server, it)| (server.clone(), it.key()));
-        let key = (Arc::clone(&principal.groups), replaced.collect::<Vec<_>>());
+        let SessionLists { principal, mode } = lists;
+        let key = (Arc::clone(&principal.groups), mode.word(), replaced.collect::<Vec<_>>());
         let mut views = self.0.lock();
         let known = views.get(&key).and_then(Weak::upgrade);
         if let Some(view) = known.filter(|view| view.number == applied.number) {
@@ -189,6 +214,7 @@ impl SessionViews {
             applied: Arc::new(AppliedState {
                 placed,
                 principal: principal.clone(),
+                permissions: applied.permissions.with_mode(mode),
                 ..(**applied).clone()
             }),
             shown: Mutex::default(),

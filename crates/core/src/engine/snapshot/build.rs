@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use switchboard_config::Scope;
+use switchboard_config::{HookEvent, Scope};
 
-use crate::catalog::{Catalog, CatalogMember, CatalogView, ConfiguredServer, authenticate};
+use crate::catalog::{
+    Catalog, CatalogMember, CatalogView, ConfiguredServer, ItemLabel, Tool, authenticate,
+};
 use crate::connection::{ALL_LISTS, Connection, ConnectionState, RawLists};
-use crate::engine::session::bindings::SessionView;
+use crate::engine::session::bindings::{SessionLists, SessionView};
 use crate::engine::session::first_session::start_without_session;
 use crate::engine::snapshot::extensions::server_extensions;
 use crate::engine::snapshot::{self, ExtensionReport, ListsArrival, WorkspaceSnapshot};
@@ -22,6 +24,7 @@ use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
 use crate::engine::{Caller, Engine, InProcessServer, Inner, WorkspaceId, WorkspaceState};
+use crate::permission::{AnswerTarget, ToolInteraction, ToolUseSubject, hides_by_mode};
 use crate::problem::{EngineProblem, EngineProblemKind};
 
 /// A bit above all generations of lists, since no connection reads its lists that often.
@@ -227,9 +230,9 @@ impl Inner {
     /// Returns a session's view; `None` where it equals its principal's.
     fn session_view(&self, caller: &Caller) -> Option<Arc<SessionView>> {
         let (applied, views) = (caller.applied(), &caller.view().seated);
-        let principal = caller.rule_principal();
+        let (principal, mode) = (caller.rule_principal(), applied.mode(caller.session()));
         let knows = |connection: &Connection| self.knows_lists_of(connection);
-        caller.bindings().view(&applied, views, principal, knows)
+        caller.bindings().view(&applied, views, SessionLists { principal, mode }, knows)
     }
 
     fn cached_snapshot(
@@ -269,7 +272,7 @@ impl Inner {
         let made_of: Vec<u64> = std::iter::once(applied.number).chain(generations).collect();
         let catalog = match last.filter(|last| last.made_of == made_of) {
             Some(last) => last.catalog.clone(),
-            None => Arc::new(compose_catalog(applied, &parsed, CatalogFilter::AsSeen)),
+            None => Arc::new(self.compose_catalog(applied, &parsed, CatalogFilter::AsSeen)),
         };
         let lists_of = |name: &str| {
             let at = applied.placed.position(name)?;
@@ -311,7 +314,91 @@ impl Inner {
 
     /// Composes the catalog with nothing hidden, to tell hidden items from missing ones.
     pub(crate) fn unfiltered_catalog(&self, applied: &AppliedState) -> Catalog {
-        compose_catalog(applied, &self.parsed_lists(applied), CatalogFilter::Nothing)
+        self.compose_catalog(applied, &self.parsed_lists(applied), CatalogFilter::Nothing)
+    }
+
+    /// Composes the catalog of a session with the tools that its mode hides. `None` where its mode hides none.
+    pub(crate) fn catalog_of_any_mode(&self, caller: &Caller) -> Option<Catalog> {
+        let applied = self.session_view(caller).map(|view| Arc::clone(&view.applied));
+        let applied = applied.unwrap_or_else(|| caller.applied());
+        if !hides_by_mode(applied.mode(caller.session()), &applied.principal) {
+            return None;
+        }
+        let parsed = self.parsed_lists(&applied);
+        Some(self.compose_catalog(&applied, &parsed, CatalogFilter::AnyMode))
+    }
+
+    fn compose_catalog(
+        &self,
+        applied: &AppliedState,
+        parsed: &[ParsedLists],
+        filter: CatalogFilter,
+    ) -> Catalog {
+        let configured: Vec<ConfiguredServer<'_>> = applied
+            .configured
+            .iter()
+            .map(|(name, scope): &(String, Scope)| ConfiguredServer { name, scope: *scope })
+            .collect();
+        let members: Vec<CatalogMember<'_>> = applied
+            .placed
+            .iter()
+            .zip(parsed)
+            .map(|(placed, parsed)| CatalogMember {
+                server: &placed.name,
+                scope: placed.scope,
+                lists: parsed.lists.clone(),
+                filter: &placed.filter,
+                always_load: placed.always_load,
+            })
+            .collect();
+        if filter == CatalogFilter::Nothing {
+            return Catalog::compose(&configured, &members, &CatalogView::everything());
+        }
+        let (rules, principal) = (&applied.permissions, &applied.principal);
+        let agent = applied.desired.agent.as_ref().map(|agent| &agent.tools);
+        let is_denied = |label: &ItemLabel| {
+            rules.hiding_rule(label.server().normal(), label.normal(), principal).is_some()
+        };
+        let is_mode_used =
+            filter == CatalogFilter::AsSeen && hides_by_mode(rules.mode(), principal);
+        let view = CatalogView {
+            agent: agent.filter(|tools| !tools.is_empty()),
+            hides_tool: &|tool, label| {
+                is_denied(label) || is_mode_used && !self.is_usable_in_mode(applied, tool, label)
+            },
+            hides_server: &|server| rules.hides_server(server, principal),
+        };
+        Catalog::compose(&configured, &members, &view)
+    }
+
+    /// Whether the mode leaves the principal a way to use a tool.
+    fn is_usable_in_mode(&self, applied: &AppliedState, tool: &Tool, label: &ItemLabel) -> bool {
+        let server = label.server().normal();
+        let placed = applied.placed.iter().find(|placed| placed.normal == server);
+        // The tool for signing in is ours, and no rule or mode is asked about it.
+        let Some(placed) = placed.filter(|_| !authenticate::is_authenticate_tool(tool)) else {
+            return true;
+        };
+        let subject = ToolUseSubject {
+            permissions: &applied.permissions,
+            server,
+            tool: label.normal(),
+            principal: &applied.principal,
+            annotations: tool.annotations,
+            interaction: ToolInteraction::of_tool(tool),
+            has_hook: applied.hooks.has(HookEvent::PreToolUse, &label.full_name()),
+        };
+        subject.is_usable_in_mode(|| {
+            let target = AnswerTarget {
+                principal: &applied.principal.id,
+                project: &applied.desired.root,
+                server: &placed.name,
+                signature: &placed.signature,
+                tool: &tool.name,
+            };
+            // Answers that last as long as a session are given where somebody is asked, so not in these modes.
+            self.memory.recall("", &target)
+        })
     }
 
     fn parsed_lists(&self, applied: &AppliedState) -> Vec<ParsedLists> {
@@ -333,43 +420,12 @@ fn with_sign_in_tool(parsed: ParsedLists) -> ParsedLists {
 /// Which items a catalog leaves out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatalogFilter {
+    /// What rules, the agent and the mode leave out.
     AsSeen,
+    /// What rules and the agent leave out.
+    AnyMode,
+    /// Nothing.
     Nothing,
-}
-
-fn compose_catalog(
-    applied: &AppliedState,
-    parsed: &[ParsedLists],
-    filter: CatalogFilter,
-) -> Catalog {
-    let configured: Vec<ConfiguredServer<'_>> = applied
-        .configured
-        .iter()
-        .map(|(name, scope): &(String, Scope)| ConfiguredServer { name, scope: *scope })
-        .collect();
-    let members: Vec<CatalogMember<'_>> = applied
-        .placed
-        .iter()
-        .zip(parsed)
-        .map(|(placed, parsed)| CatalogMember {
-            server: &placed.name,
-            scope: placed.scope,
-            lists: parsed.lists.clone(),
-            filter: &placed.filter,
-            always_load: placed.always_load,
-        })
-        .collect();
-    if filter == CatalogFilter::Nothing {
-        return Catalog::compose(&configured, &members, &CatalogView::everything());
-    }
-    let (rules, principal) = (&applied.permissions, &applied.principal);
-    let agent = applied.desired.agent.as_ref().map(|agent| &agent.tools);
-    let view = CatalogView {
-        agent: agent.filter(|tools| !tools.is_empty()),
-        hides_tool: &|server, tool| rules.hiding_rule(server, tool, principal).is_some(),
-        hides_server: &|server| rules.hides_server(server, principal),
-    };
-    Catalog::compose(&configured, &members, &view)
 }
 
 /// Problems for lists that could not be read again; the former lists are still shown.

@@ -82,7 +82,7 @@ fn hidden_tools_and_servers() {
         .with_instructions(Some("hidden"));
     let shown = named(&["get.a", "set"]).with_instructions(Some("shown"));
     let view = CatalogView {
-        hides_tool: &|server, tool| (server, tool) == ("sh_own", "get_a"),
+        hides_tool: &|_, label| (label.server().normal(), label.normal()) == ("sh_own", "get_a"),
         hides_server: &|server| server == "hid_den",
         ..CatalogView::everything()
     };

@@ -164,6 +164,55 @@ async fn lists_show_what_their_principal_could_use() {
     bench.engine.shutdown().await;
 }
 
+/// A mode that asks nobody leaves in a guest's list what some rule, hook or remembered answer could allow. The call of any
+/// other tool is judged as if it were listed, so the refusal names the mode. Each row: the mode, the settings, and what
+/// Ada of the group `dev`, Bert and the local principal see.
+#[tokio::test]
+async fn lists_leave_out_what_the_mode_refuses_to_a_guest() {
+    let ada = Principal::user("ada").with_groups(["dev"]);
+    let bert = Principal::user("bert");
+    let allow = json!({ "allow": [{ "rule": "mcp__one__push", "for": { "group": "dev" } }] });
+    let rules = json!({ "permissions": allow });
+    let decides = json!({ "hookEventName": "PreToolUse", "permissionDecision": "allow" });
+    let hooked = json!({ "permissions": allow, "hooks": hook("PreToolUse", &decides) });
+    let (bench, script) = bench(&rules).await;
+    let mut number = 0;
+    let mut open = |principal: &Principal, mode| {
+        number += 1;
+        Session {
+            principal: principal.clone(),
+            mode: Some(mode),
+            ..Session::new(number.to_string())
+        }
+    };
+    let both = &["push", "pull"][..];
+    for (mode, settings, expected) in [
+        (Mode::DontAsk, &rules, [&["push"][..], &[], both]),
+        (Mode::Plan, &rules, [&[], &[], both]),
+        (Mode::Default, &rules, [both, both, both]),
+        (Mode::DontAsk, &hooked, [both, both, both]),
+        (Mode::Plan, &hooked, [&[], &[], both]),
+    ] {
+        bench.engine.apply(&bench.workspace, trusted(&bench, settings));
+        for (principal, expected) in [&ada, &bert, &Principal::local()].into_iter().zip(expected) {
+            let caller = bench.attach(open(principal, mode));
+            let wait = std::time::Duration::from_secs(60);
+            bench.engine.settled_snapshot_for(caller.principal(), wait).await.unwrap();
+            let catalog = bench.engine.catalog_of(&caller).unwrap();
+            let listed: Vec<&str> = catalog.tools().iter().map(|it| &*it.tool.name).collect();
+            assert_eq!(listed, expected, "{principal:?} {mode:?}");
+        }
+    }
+    bench.engine.apply(&bench.workspace, trusted(&bench, &rules));
+    for mode in [Mode::DontAsk, Mode::Plan] {
+        let refused = push(&bench, open(&bert, mode), "{}").await.unwrap_err();
+        assert_eq!(refused, DecisionReason::Mode { mode });
+    }
+    assert!(script.seen.borrow().is_empty());
+    assert!(push(&bench, open(&ada, Mode::DontAsk), "{}").await.is_ok());
+    bench.engine.shutdown().await;
+}
+
 /// A refusal and a question name the rule, and the place of the rule in the files of the person who runs the engine to
 /// that person alone.
 #[tokio::test]

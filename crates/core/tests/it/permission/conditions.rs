@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use switchboard_config::Mode;
 use switchboard_core::permission::{
-    DecisionReason, HookVerdict, JudgedCall, PermissionSubject, PermissionVerdict, RulePrincipal,
-    ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin, UserConsent, judge_call,
+    AnswerLifetime, AskReason, DecisionReason, HookVerdict, JudgedCall, PermissionSubject,
+    PermissionVerdict, RulePrincipal, ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin,
+    ToolUseSubject, UserConsent, judge_call,
 };
 use switchboard_wire::json::Raw;
 
@@ -158,6 +159,98 @@ fn only_what_is_denied_whatever_the_arguments_is_hidden() {
     check(some, &local(), [false, false]);
 }
 
+/// Whether a principal could use `mcp__s__t`, and so sees it: with no rule, an allow, an ask and a deny rule for `dev`.
+#[test]
+fn a_tool_is_listed_for_those_who_could_use_it_in_the_mode() {
+    let anna = RulePrincipal::new("anna").in_groups(["dev".to_owned()]);
+    let bert = RulePrincipal::new("bert");
+    let for_dev = r#"{"rule":"mcp__s__t","for":{"group":"dev"}}"#;
+    let some = r#"{"rule":"mcp__s","for":{"group":"dev"},"when":{"argument":"/a","matches":"x"}}"#;
+    let both: &[(&str, &str)] = &[("allow", for_dev), ("ask", for_dev)];
+    let sometimes: &[(&str, &str)] = &[("allow", for_dev), ("ask", some)];
+    let check = |rules: &[(&str, &str)], mode, principal: &RulePrincipal, expected| {
+        assert_eq!(
+            usable(rules, mode, principal, &Ways::default()),
+            expected,
+            "{rules:?} {mode:?}"
+        );
+    };
+    for (rules, of_anna) in [
+        (&[][..], false),
+        (&[("allow", for_dev)], true),
+        (&[("allow", some)], true),
+        (&[("ask", for_dev)], false),
+        (both, false),
+        (sometimes, true),
+    ] {
+        check(rules, Mode::DontAsk, &anna, of_anna);
+        check(rules, Mode::DontAsk, &bert, false);
+        // A person at the machine types calls, and chooses the mode.
+        check(rules, Mode::DontAsk, &local(), true);
+        // The annotations of the tool say nothing of reading.
+        check(rules, Mode::Plan, &anna, false);
+        check(rules, Mode::Default, &bert, true);
+        check(rules, Mode::Client, &bert, true);
+    }
+    let check = |rules: &[(&str, &str)], mode, ways: Ways, expected| {
+        assert_eq!(usable(rules, mode, &bert, &ways), expected, "{rules:?} {mode:?} {ways:?}");
+    };
+    let reads = || Ways { annotations: reading(), ..Ways::default() };
+    check(&[], Mode::Plan, reads(), true);
+    check(&[], Mode::DontAsk, reads(), false);
+    let hook = || Ways { has_hook: true, ..Ways::default() };
+    check(&[], Mode::DontAsk, hook(), true);
+    check(&[("ask", "mcp__s")], Mode::DontAsk, hook(), false);
+    check(&[], Mode::Plan, hook(), false);
+    let answered = |question| Ways {
+        remembered: ToolMemory::with_yes(question, AnswerLifetime::Always),
+        ..Ways::default()
+    };
+    check(&[], Mode::DontAsk, answered(AskReason::Undecided), true);
+    check(&[("ask", "mcp__s")], Mode::DontAsk, answered(AskReason::Rule("mcp__s".into())), true);
+    check(&[], Mode::Plan, answered(AskReason::Undecided), false);
+    let looked_at = Ways { interaction: ToolInteraction::Required, ..Ways::default() };
+    check(&[("allow", "mcp__s")], Mode::DontAsk, looked_at, false);
+}
+
+/// What besides rules could let a call happen.
+#[derive(Debug)]
+struct Ways {
+    annotations: ToolAnnotations,
+    interaction: ToolInteraction,
+    has_hook: bool,
+    remembered: ToolMemory,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self {
+            annotations: ToolAnnotations::default(),
+            interaction: ToolInteraction::Free,
+            has_hook: false,
+            remembered: ToolMemory::empty(),
+        }
+    }
+}
+
+fn reading() -> ToolAnnotations {
+    ToolAnnotations { read_only_hint: Some(true), ..ToolAnnotations::default() }
+}
+
+fn usable(rules: &[(&str, &str)], mode: Mode, principal: &RulePrincipal, ways: &Ways) -> bool {
+    let (permissions, _) = permissions(rules, mode, &["s"]);
+    let subject = ToolUseSubject {
+        permissions: &permissions,
+        server: "s",
+        tool: "t",
+        principal,
+        annotations: ways.annotations,
+        interaction: ways.interaction,
+        has_hook: ways.has_hook,
+    };
+    subject.is_usable_in_mode(|| ways.remembered.clone())
+}
+
 /// How much a verdict permits.
 fn rank(verdict: &PermissionVerdict) -> u8 {
     match verdict {
@@ -234,6 +327,20 @@ proptest! {
         let after: Vec<_> = before.iter().copied().chain([(list, &*added)]).collect();
         let [before, after] = [before, after].map(|rules| judge(&rules, mode, &principal, &arguments));
         prop_assert!(rank(&after) <= rank(&before), "{before} became {after}");
+    }
+
+    /// A call that may happen is one of a tool that is listed.
+    #[test]
+    fn what_may_happen_is_listed(
+        rules in prop::collection::vec(some_rule(), 0..4),
+        principal in some_principal(),
+        arguments in some_arguments(),
+        mode in prop::sample::select(vec![Mode::DontAsk, Mode::Plan, Mode::Default]),
+    ) {
+        let rules: Vec<_> = rules.iter().map(|(list, rule)| (*list, &**rule)).collect();
+        if !usable(&rules, mode, &principal, &Ways::default()) {
+            prop_assert_eq!(rank(&judge(&rules, mode, &principal, &arguments)), 0);
+        }
     }
 
     /// A condition on an allow rule never permits what the rule without it does not.

@@ -174,3 +174,23 @@ fn an_explanation_knows_what_is_not_lent() {
     check("lent", &bob, json!(["allow", "client", true]));
     check("plain", &bob, json!(["allow", "client", true]));
 }
+
+#[test]
+fn an_explanation_says_whether_the_tool_is_listed_in_the_mode() {
+    let desired = desired(&json!({
+        "mcpServers": { "s": { "command": "x" } },
+        "permissions": { "allow": [{ "rule": "mcp__s__t", "for": { "group": "dev" } }] },
+    }));
+    let bob = RulePrincipal::new("user:bob");
+    let ada = RulePrincipal::new("user:ada").in_groups(["dev".to_owned()]);
+    let check = |principal: &RulePrincipal, mode, listed: bool| {
+        let found = explain(&desired, "s/t", principal, "{}", Some(mode)).unwrap();
+        assert_eq!(found["listed"], json!(listed), "{principal:?} {mode:?}");
+    };
+    check(&bob, Mode::DontAsk, false);
+    check(&ada, Mode::DontAsk, true);
+    check(&local(), Mode::DontAsk, true);
+    check(&bob, Mode::Default, true);
+    // Whether it only reads is not known.
+    check(&bob, Mode::Plan, true);
+}
