@@ -90,12 +90,19 @@ function tryForm() {
   const answer = h('div', { role: 'status', className: 'cards' });
   const tool = h('input', { id: 'try-tool', required: true, autocomplete: 'off', spellcheck: 'false', placeholder: 'mcp__github__delete_branch', list: 'try-tools' });
   const args = h('textarea', { id: 'try-arguments', spellcheck: 'false', placeholder: '{}' });
+  const principal = h('input', { id: 'try-principal', autocomplete: 'off', spellcheck: 'false', placeholder: 'local' });
+  const groups = h('input', { id: 'try-groups', autocomplete: 'off', spellcheck: 'false', placeholder: 'dev, ops' });
   return h('form', { className: 'card', 'aria-label': 'Try a call', onsubmit: async (event) => {
     event.preventDefault();
     problem.textContent = '';
     answer.replaceChildren();
     try {
-      const told = await ask('POST', here('rules/explain'), { tool: tool.value.trim(), arguments: args.value.trim() ? JSON.parse(args.value) : {} });
+      const told = await ask('POST', here('rules/explain'), {
+        tool: tool.value.trim(),
+        arguments: args.value.trim() ? JSON.parse(args.value) : {},
+        as: principal.value.trim() || 'local',
+        groups: groups.value.split(',').map((group) => group.trim()).filter(Boolean),
+      });
       answer.replaceChildren(...verdict(told));
     } catch (refused) {
       problem.textContent = wrong(refused);
@@ -103,14 +110,18 @@ function tryForm() {
   } }, h('h2', {}, 'Would this be allowed?'),
   h('div', { className: 'field' }, h('label', { for: 'try-tool' }, 'Tool'), tool, toolChoices('try-tools', tool)),
   h('details', {}, h('summary', {}, 'With arguments'), h('div', { className: 'field' }, h('label', { for: 'try-arguments' }, 'Arguments, as JSON'), args)),
+  h('details', {}, h('summary', {}, 'For another user'), h('div', { className: 'actions' },
+    h('div', { className: 'field' }, h('label', { for: 'try-principal' }, 'Principal'), principal),
+    h('div', { className: 'field' }, h('label', { for: 'try-groups' }, 'Groups, with commas between'), groups))),
   problem, h('div', { className: 'actions' }, h('button', { type: 'submit' }, 'Try')), answer);
 }
 
 const WORDS = { allow: 'Allowed', ask: 'A person is asked', deny: 'Denied' };
 
-function verdict({ verdict: word, reason, mode, hooks, rules = [] }) {
+function verdict({ verdict: word, reason, mode, hooks, listed, rules = [] }) {
   return [
     h('p', {}, h('span', { className: `state ${TONES[word] ?? ''}` }, WORDS[word] ?? word), ` ${reason}`),
+    listed === false && h('p', { className: 'faint' }, 'The tool is not in the lists of this principal.'),
     hooks > 0 && h('p', { className: 'faint' }, `${hooks === 1 ? 'A hook runs' : `${hooks} hooks run`} before the call and may decide otherwise.`),
     rules.length > 0
       ? table('Rules about this tool', ['Decision', 'Rule', 'File', 'Effect'], rules.map(({ list, text, at, effect }) => [

@@ -385,11 +385,15 @@ const steps = {
     await page.locator(`tr[data-rule="${rule}"]`).waitFor({ state: 'detached' });
   },
 
-  /** Asks what would happen to a call. */
-  async tryCall({ tool, shows }) {
+  /** Asks what would happen to a call, of another principal if one is given. */
+  async tryCall({ tool, principal, groups, shows }) {
     await view('Permissions');
     const form = page.getByRole('form', { name: 'Try a call' });
     await fill(form, { Tool: tool });
+    if (principal) {
+      if (!(await form.getByLabel('Principal').isVisible())) await form.getByText('For another user').click();
+      await fill(form, { Principal: principal, 'Groups, with commas between': groups ?? '' });
+    }
     await form.getByRole('button', { name: 'Try', exact: true }).click();
     await form.getByRole('status').filter({ hasText: shows }).waitFor();
   },

@@ -300,8 +300,21 @@ fn a_person_changes_rules() {
     let story = Story::new();
     add_asking(&story, "kiosk", &kiosk());
     let settings = story.home.path().join(".config/switchboard/settings.json");
+    let mut written: Value =
+        std::fs::read(&settings).map_or(json!({}), |text| serde_json::from_slice(&text).unwrap());
+    let for_interns = json!({ "rule": "mcp__kiosk__count", "for": { "group": "interns" } });
+    written["permissions"]["deny"] = json!([for_interns]);
+    std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    std::fs::write(&settings, written.to_string()).unwrap();
     let mut scene = Scene::new(story);
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
+    // A call of another principal, whom a rule is for by its groups.
+    for (groups, shows) in [("interns, ops", "Denied"), ("ops", "Allowed")] {
+        let count = "mcp__kiosk__count";
+        let of =
+            json!({ "tool": count, "principal": "user:bob", "groups": groups, "shows": shows });
+        scene.does("tryCall", of);
+    }
     let erase = "mcp__kiosk__erase";
     let denied = json!({ "decision": "Deny", "tools": erase, "scope": "All my projects" });
     scene.does("addRule", denied);
