@@ -18,7 +18,7 @@ use switchboard_wire::server::{
     stdio,
 };
 
-/// The notes, oldest first. `write` adds one and announces it; `read` returns all notes.
+/// The notes, oldest first. `write` adds one, announces it and logs it; `read` returns all notes.
 #[derive(Default)]
 struct Notebook {
     notes: Mutex<Vec<String>>,
@@ -79,7 +79,7 @@ impl ServerHandler for Notebook {
         ServerDescription {
             info: raw(&json!({ "name": "notebook", "version": "1" })),
             capabilities: raw(&json!({
-                "tools": { "listChanged": true }, "prompts": { "listChanged": true }, "completions": {},
+                "tools": { "listChanged": true }, "prompts": { "listChanged": true }, "completions": {}, "logging": {},
                 "resources": { "subscribe": true, "listChanged": true },
             })),
             instructions: Some("write it down".to_owned()),
@@ -89,7 +89,7 @@ impl ServerHandler for Notebook {
     fn call<'a>(
         &'a self,
         asked: HandlerRequest,
-        _: &'a RequestContext,
+        context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         let member = |path: &[&str]| {
             asked.params.get_path(path).ok().flatten().and_then(|value| value.to_text())
@@ -100,7 +100,12 @@ impl ServerHandler for Notebook {
             ("resources/templates/list", _) => json!({ "resourceTemplates": [] }),
             ("prompts/list", _) => self.prompts(),
             ("tools/call", Some("write")) => {
-                self.write(&member(&["arguments", "note"]).unwrap_or_default())
+                let note = member(&["arguments", "note"]).unwrap_or_default();
+                let written = raw(&self.write(&note));
+                return Box::pin(async move {
+                    context.log_text("info", &note).await;
+                    Ok(HandlerReply::Complete(written))
+                });
             }
             ("tools/call", _) => text(&self.all()),
             ("resources/read", _) => {
