@@ -7,6 +7,7 @@ import { contentsOf, messagesOf, resultOf } from './content.js';
 import { asJson, form } from './form.js';
 import { card } from './questions.js';
 import { address, call, failure } from './request.js';
+import { describeAnnotations } from './permission-words.js';
 import { at, known } from './store.js';
 import { expand, variables } from './template.js';
 import { count, millis } from './units.js';
@@ -24,7 +25,7 @@ export function openTool(listed, start = {}, repeats = undefined) {
     h('p', {}, item.description ?? ''),
     facts([
       ['Server', server], ['Full name', h('code', {}, name)], ['In a full list', cost !== undefined && count(cost, 'token')],
-      ['Says that it is', Object.entries(annotations).filter(([, value]) => value === true).map(([key]) => key.replace(/Hint$/, '')).join(', ')],
+      ['The tool', item.annotations && describeAnnotations(item.annotations)],
     ]),
     fields(schema, start, 'Call', (args) => go({ method: 'tools/call', params: { name, arguments: args }, progress: true }, draw, repeats), app?.partial),
     h('details', {}, h('summary', {}, 'Schema'), pre(schema)),

@@ -1,6 +1,7 @@
 /** Word of a question outside the page, for whoever wants it: off until somebody asks for it. */
 
 import { button, h } from './dom.js';
+import { permissionSentence } from './permission-words.js';
 
 const KEPT = 'switchboard-notify';
 const isOn = () => 'Notification' in window && Notification.permission === 'granted' && localStorage.getItem(KEPT) === 'on';
@@ -22,9 +23,10 @@ export function notifySwitch() {
 }
 
 /** Tells of a question, unless somebody looks at the page. The same question is told once, however many tabs hear of it. */
-export function notify({ id, server, about }) {
+export function notify(question) {
+  const { id, server, about } = question;
   if (!isOn() || !document.hidden) return;
-  const what = about?.kind === 'permission' ? `May a client call ${about.tool ?? ''}?` : String(about?.params?.message ?? 'A question waits.');
+  const what = about?.kind === 'permission' ? permissionSentence(question) : String(about?.params?.message ?? 'A question waits.');
   const told = new Notification(`${server} asks`, { body: what.slice(0, 200), tag: `switchboard-${id}` });
   told.addEventListener('click', () => { window.focus(); location.hash = '#/questions'; told.close(); });
 }

@@ -2,12 +2,12 @@
 
 import { ask, part } from './api.js';
 import { attempt, h, prose, table, wrong } from './dom.js';
+import { answerLabel } from './permission-words.js';
 import { here, known, lookAtQuestions, lookAtRules } from './store.js';
 
 const LISTS = [['allow', 'Allow'], ['ask', 'Ask'], ['deny', 'Deny']];
 const TONES = { allow: 'good', ask: 'warn', deny: 'bad' };
 const SCOPES = [['local', 'This project, only for me'], ['user', 'All my projects']];
-const LASTS = { project: 'Allow in this project', always: 'Always allow', never: 'Always deny' };
 
 export function view() {
   const rules = h('section', { className: 'card', 'aria-label': 'Rules' });
@@ -134,7 +134,7 @@ function verdict({ verdict: word, reason, mode, hooks, listed, rules = [] }) {
 function answerParts() {
   const forget = (id) => attempt(async () => { await ask('DELETE', `answers/${part(id)}`); await lookAtQuestions(); }, 'The answer is forgotten.');
   const row = ({ id, answer, server, tool, question, project }) => ({ 'data-answer': id, cells: [
-    LASTS[answer] ?? answer, server, h('code', {}, tool),
+    answerLabel(answer), server, h('code', {}, tool),
     h('small', {}, [question?.rule ? `the rule ask ${question.rule}` : 'no rule decided', project].filter(Boolean).join(' · ')),
     h('button', { type: 'button', 'aria-label': `Forget the answer for ${tool}`, onclick: () => forget(id) }, 'Forget'),
   ] });

@@ -3,17 +3,8 @@
 import { ask, part } from './api.js';
 import { attempt, button, facts, h, pre } from './dom.js';
 import { form } from './form.js';
+import { ANSWERS, describeAnnotations, permissionSentence } from './permission-words.js';
 import { answered, known } from './store.js';
-
-/** The answers to a permission question: what each says, and what it sends. */
-const ANSWERS = [
-  ['Allow once', { action: 'allow', remember: 'once' }, 'main'],
-  ['Allow for this session', { action: 'allow', remember: 'session' }],
-  ['Always allow in this project', { action: 'allow', remember: 'project' }],
-  ['Always allow', { action: 'allow', remember: 'always' }],
-  ['Deny', { action: 'deny', remember: 'once' }, 'grave'],
-  ['Always deny', { action: 'deny', remember: 'never' }, 'grave'],
-];
 
 /** One question, ready to be answered. */
 export function card(question, gone = () => {}) {
@@ -27,17 +18,12 @@ export function card(question, gone = () => {}) {
   return h('article', { className: 'card', 'data-question': question.id }, draw(question, about, answer));
 }
 
-function permission(question, { tool, arguments: args, annotations = {}, because, allow }, answer) {
-  const hints = [
-    annotations.destructive !== false && !annotations.readOnly && 'may delete or overwrite',
-    annotations.readOnly && 'says that it only reads',
-    annotations.openWorld && 'reaches beyond this machine',
-  ].filter(Boolean).join(', ');
+function permission(question, { tool, arguments: args, annotations, because, allow }, answer) {
   return [
-    h('h2', {}, `${question.client || 'A client'} wants to call ${tool} on ${question.server}.`),
-    facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', hints], ['Asked because', because && reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
+    h('h2', {}, permissionSentence(question)),
+    facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', describeAnnotations(annotations)], ['Asked because', because && reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
     Object.keys(args ?? {}).length ? pre(args) : h('p', { className: 'faint' }, 'No arguments.'),
-    h('div', { className: 'actions' }, ANSWERS.map(([label, body, kind]) => button(label, () => answer(body), kind))),
+    h('div', { className: 'actions' }, ANSWERS.map(({ label, kind, ...body }) => button(label, () => answer(body), kind))),
   ];
 }
 

@@ -20,9 +20,12 @@ Examples:
 
 pub(super) const CALL_EXAMPLES: &str = "\
 Arguments:
-  key=value      a number, true or false, or text, by the tool's schema; a,b is a list; a.b=c sets a member of an object
+  key=value      a number, true or false, or text, by the tool's schema
+  key=a,b        a list
+  key.member=c   a member of an object
   key:=json      a JSON value, unchanged
-  '{…}'          all arguments as one JSON object; @FILE reads it from a file, - from standard input
+  '{…}'          all arguments as one JSON object
+  @FILE, -       the same, from a file or from standard input
 
 Examples:
   switchboard call github/create_issue title='A bug' labels=bug,urgent
@@ -57,11 +60,12 @@ Examples:
 
 pub(super) const ANSWER_EXAMPLES: &str = "\
 Examples:
-  switchboard answer q3                        on a terminal: ask for the fields, or for the choice
+  switchboard answer q3                        on a terminal: ask you
   switchboard answer q3 name=Ada colour=green  fill in a form
   switchboard answer q3 --decline
   switchboard answer q4 --allow                allow a call once
-  switchboard answer q4 --allow always";
+  switchboard answer q4 --allow always         allow later calls, too
+  switchboard answer q4 --deny-always          deny later calls, too";
 
 #[derive(Debug, Args)]
 pub(crate) struct Questions {
@@ -78,11 +82,14 @@ pub(crate) struct Answer {
     /// Deny the call
     #[arg(long, conflicts_with = "allow")]
     pub(crate) deny: bool,
-    /// Decline the server's request
+    /// Deny this call and every later one of this tool
     #[arg(long, conflicts_with_all = ["allow", "deny"])]
+    pub(crate) deny_always: bool,
+    /// Decline the server's request
+    #[arg(long, conflicts_with_all = ["allow", "deny", "deny_always"])]
     pub(crate) decline: bool,
     /// Cancel the question
-    #[arg(long, conflicts_with_all = ["allow", "deny", "decline"])]
+    #[arg(long, conflicts_with_all = ["allow", "deny", "deny_always", "decline"])]
     pub(crate) cancel: bool,
     /// The id of the question, as `switchboard questions` shows it
     pub(crate) id: String,

@@ -101,6 +101,7 @@ async fn answer(question: PendingQuestion, keyboard: Arc<Keyboard>, printer: &Pr
 
 /// Asks one question of the hub's queue. Sampling and roots are cancelled.
 pub(crate) async fn ask_one(
+    client: Option<&str>,
     server: &str,
     about: &QuestionKind,
     printer: &Printer,
@@ -112,7 +113,9 @@ pub(crate) async fn ask_one(
                 .await
                 .result()))
         }
-        QuestionKind::Permission(consent) => permission::ask(consent, &keyboard, printer).await,
+        QuestionKind::Permission(consent) => {
+            permission::ask(client, server, consent, &keyboard, printer).await
+        }
         QuestionKind::Sampling { .. } | QuestionKind::Roots | QuestionKind::Extension { .. } => {
             QuestionAnswer::Cancel
         }

@@ -4,7 +4,7 @@
 
 use serde_json::json;
 use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
-use switchboard_core::permission::AnswerLifetime;
+use switchboard_core::permission::PermissionAnswer;
 use switchboard_core::remote;
 use switchboard_hub::admin::QuestionInfo;
 use switchboard_wire::json::Raw;
@@ -64,9 +64,13 @@ async fn decide(
         return Ok(QuestionAnswer::Cancel);
     }
     let about = QuestionKind::from_json(&asking.about).ok_or_else(unknown)?;
-    match (&about, given.allow, given.deny || given.decline) {
-        (QuestionKind::Permission(_), Some(span), _) => Ok(QuestionAnswer::Allow(span.into())),
-        (QuestionKind::Permission(_), None, true) => Ok(QuestionAnswer::Deny(AnswerLifetime::Once)),
+    let is_no = given.deny || given.deny_always || given.decline;
+    match (&about, given.allow, is_no) {
+        (QuestionKind::Permission(_), Some(span), _) => Ok(PermissionAnswer::from(span).into()),
+        (QuestionKind::Permission(_), None, true) if given.deny_always => {
+            Ok(PermissionAnswer::DenyAlways.into())
+        }
+        (QuestionKind::Permission(_), None, true) => Ok(PermissionAnswer::Deny.into()),
         (QuestionKind::Elicitation { .. }, None, true) => {
             Ok(remote::RemoteAnswer::from_action(remote::RemoteAnswerAction::Decline).into_answer())
         }
@@ -74,7 +78,8 @@ async fn decide(
             filled(given, params)
         }
         (_, None, false) if given.arguments.is_empty() && prompt::is_possible(printer) => {
-            Ok(ask::ask_one(&asking.server, &about, printer).await)
+            let client = asking.client.as_deref();
+            Ok(ask::ask_one(client, &asking.server, &about, printer).await)
         }
         _ => Err(unfitting(&about)),
     }
@@ -97,7 +102,7 @@ fn filled(given: &Answer, params: &Raw) -> Result<QuestionAnswer, Failure> {
 fn unfitting(about: &QuestionKind) -> Failure {
     let hint = match about {
         QuestionKind::Permission(_) => {
-            "answer with `--allow`, `--allow always`, `--deny` or `--cancel`"
+            "answer with `--allow`, `--allow always`, `--deny`, `--deny-always` or `--cancel`"
         }
         QuestionKind::Elicitation { .. } => {
             "fill it in with `key=value`, or answer with `--decline` or `--cancel`"
@@ -112,15 +117,15 @@ fn unfitting(about: &QuestionKind) -> Failure {
     Failure::usage("that does not answer this question", hint)
 }
 
-// === impl AnswerLifetime ===
+// === impl PermissionAnswer ===
 
-impl From<Span> for AnswerLifetime {
+impl From<Span> for PermissionAnswer {
     fn from(span: Span) -> Self {
         match span {
-            Span::Once => Self::Once,
-            Span::Session => Self::Session,
-            Span::Project => Self::Project,
-            Span::Always => Self::Always,
+            Span::Once => Self::AllowOnce,
+            Span::Session => Self::AllowForSession,
+            Span::Project => Self::AllowInProject,
+            Span::Always => Self::AllowAlways,
         }
     }
 }

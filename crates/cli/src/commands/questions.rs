@@ -4,6 +4,7 @@
 
 use serde_json::json;
 use switchboard_core::dispatch::QuestionKind;
+use switchboard_core::permission::permission_sentence;
 use switchboard_hub::admin::QuestionInfo;
 use switchboard_hub::admin::client::{AdminClient, AdminEvent, QuestionAttendance};
 use switchboard_wire::json::Raw;
@@ -110,19 +111,20 @@ fn show(asking: &QuestionInfo, printer: &Printer) {
         show::word(&asking.server),
         left.unwrap_or_default()
     ));
-    let about =
-        show::shorten(&sanitize::sanitize_line(&in_words(&asking.about)), MAX_QUESTION_CHARS);
+    let about = show::shorten(&sanitize::sanitize_line(&in_words(asking)), MAX_QUESTION_CHARS);
     printer.line(format_args!("    {about}"));
 }
 
 /// A question on one line.
-fn in_words(about: &Raw) -> String {
+fn in_words(asking: &QuestionInfo) -> String {
     let text = |params: &Raw, key| params.get(key).ok().flatten().and_then(|raw| raw.to_text());
-    match QuestionKind::from_json(about) {
+    match QuestionKind::from_json(&asking.about) {
         Some(QuestionKind::Permission(consent)) => {
+            let client = asking.client.as_deref();
+            let sentence = permission_sentence(client, &consent.tool, &asking.server);
             format!(
-                "may `{}` be called with {}? ({})",
-                consent.tool, consent.arguments, consent.because
+                "{sentence} Asked because: {}. Arguments: {}",
+                consent.because, consent.arguments
             )
         }
         Some(QuestionKind::Elicitation { params }) => {

@@ -250,7 +250,7 @@ fn consent_is_asked_of_whoever_watches() {
         serde_json::from_str::<Value>(&line).unwrap()
     };
     event();
-    for (answer, expected) in [("--deny", "a person answered"), ("--allow=session", "hi")] {
+    let mut answer = |client: &mut Client, answer: &str, expected: &str| {
         let call = client.send("tools/call", &say);
         let asked = event();
         assert_eq!(asked["data"]["about"]["tool"], "mcp__kiosk__say", "{asked}");
@@ -259,7 +259,14 @@ fn consent_is_asked_of_whoever_watches() {
         let ended = client.hear(call).unwrap_or_else(|error| error).to_string();
         assert!(ended.contains(expected), "{answer}: {ended}");
         assert_eq!(event()["event"], "answered");
-    }
+    };
+    answer(&mut client, "--deny", "a person answered");
+    answer(&mut client, "--deny-always", "a person answered");
+    let denied = client.ask("tools/call", &say).unwrap_err().to_string();
+    assert!(denied.contains("answered before: Always deny"), "{denied}");
+    let forgotten = story.quietly(&["permissions", "forget", "kiosk/say"]);
+    assert!(String::from_utf8_lossy(&forgotten.stderr).contains("(Always deny)"), "{forgotten:?}");
+    answer(&mut client, "--allow=session", "hi");
     let again = client.ask("tools/call", &say).unwrap().to_string();
     assert!(again.contains("hi"), "it was asked again in the same session: {again}");
     kill(Pid::from_raw(i32::try_from(watching.id()).unwrap()), Signal::SIGINT).unwrap();

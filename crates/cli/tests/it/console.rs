@@ -235,7 +235,7 @@ fn a_person_calls_and_is_asked() {
         json!({ "shows": "mcp__kiosk__erase", "by": "test", "button": "Allow once" }),
     );
     let told = scene.does("notified", json!({}));
-    assert_eq!(told, json!(["kiosk asks: May a client call mcp__kiosk__erase?"]));
+    assert_eq!(told, json!(["kiosk asks: test wants to call mcp__kiosk__erase on kiosk."]));
     assert_eq!(client.hear(erase).unwrap()["content"][0]["text"], "erased");
     let erase = client.send("tools/call", &json!({ "name": "kiosk__erase", "arguments": {} }));
     scene.does("answer", json!({ "shows": "mcp__kiosk__erase", "button": "Deny" }));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::{envelope::RpcError, json::Raw};
 use tokio::sync::oneshot;
 
-use crate::permission::{AnswerLifetime, DecisionReason, ToolAnnotations};
+use crate::permission::{AnswerLifetime, DecisionReason, PermissionAnswer, ToolAnnotations};
 
 /// A question that must be answered before a call goes on. Dropping it cancels it.
 #[derive(Debug)]
@@ -95,6 +95,14 @@ impl QuestionKind {
             }
             _ => return None,
         })
+    }
+}
+
+// === impl QuestionAnswer ===
+
+impl From<PermissionAnswer> for QuestionAnswer {
+    fn from(answer: PermissionAnswer) -> Self {
+        if answer.allows() { Self::Allow(answer.lifetime()) } else { Self::Deny(answer.lifetime()) }
     }
 }
 

@@ -11,7 +11,6 @@
 //! server's command must not be a way around it. A no of the person who runs the engine counts for every principal.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -338,15 +337,16 @@ impl ToolMemory {
 
 // === impl AnswerLifetime ===
 
-impl fmt::Display for AnswerLifetime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl AnswerLifetime {
+    /// The word in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
             Self::Once => "once",
-            Self::Session => "for this session",
-            Self::Project => "for this project",
+            Self::Session => "session",
+            Self::Project => "project",
             Self::Always => "always",
             Self::Never => "never",
-        })
+        }
     }
 }
 

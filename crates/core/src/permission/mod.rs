@@ -17,6 +17,7 @@ mod reason;
 mod rules;
 mod store;
 mod usable;
+mod wording;
 
 pub use classifier::{CallClassifier, ClassifierInput};
 pub use condition::{JudgedCall, RuleEffect, RulePrincipal};
@@ -31,6 +32,7 @@ pub use memory::{
 pub use reason::{AskReason, CitedRule, DecisionReason};
 pub use rules::{ConsideredRule, RuleMatches, WorkspacePermissions};
 pub use usable::ToolUseSubject;
+pub use wording::{PermissionAnswer, describe_annotations, permission_sentence};
 
 pub(crate) use usable::hides_by_mode;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
 
-use super::AnswerLifetime;
+use super::{AnswerLifetime, PermissionAnswer};
 use crate::engine::QueueAccess;
 
 /// The reason of a permission decision.
@@ -248,7 +248,9 @@ impl fmt::Display for DecisionReason {
             Self::Hook { reason } => write!(f, "a hook says: {reason}"),
             Self::Mode { mode } => write!(f, "mode `{}`", mode.word()),
             Self::Client => f.write_str("the client's own prompt decides"),
-            Self::Remembered { answer } => write!(f, "answered before ({answer})"),
+            Self::Remembered { answer } => {
+                write!(f, "answered before: {}", PermissionAnswer::from(*answer).label())
+            }
             Self::Person => f.write_str("a person answered"),
             Self::Typed => f.write_str("a person typed it"),
             Self::Interaction => f.write_str("the tool wants a person to look at each call"),
@@ -270,7 +272,7 @@ impl fmt::Display for DecisionReason {
             Self::NotForModels => f.write_str("its server offers it to apps only, not to models"),
             Self::NotForApps => f.write_str("its server offers it to models only, not to apps"),
             Self::NotLent { why } => f.write_str(why),
-            Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` asks nobody"),
+            Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` does not ask"),
         }
     }
 }

@@ -308,8 +308,7 @@ impl StoredAnswer {
             AskReason::Rule(text) => ("rule", text.as_str()),
         };
         let project_text = project.as_deref().unwrap_or_default();
-        let lasts = remember.to_string();
-        let parts = [&lasts, project_text, server, signature, tool, kind, asked];
+        let parts = [remember.word(), project_text, server, signature, tool, kind, asked];
         for text in parts.into_iter().chain(principal.as_deref()) {
             digest.update(text.len().to_le_bytes());
             digest.update(text);

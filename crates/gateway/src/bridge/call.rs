@@ -178,7 +178,7 @@ impl BridgeView {
 
     /// A question in the form that the client gets.
     fn shown_question(&self, question: &PendingQuestion) -> Result<InputRequest, RpcError> {
-        let asked = consent::to_input_request(&question.about);
+        let asked = consent::to_input_request(question);
         self.address_form().translate_question(asked, &question.server)
     }
 

@@ -7,7 +7,9 @@ use switchboard_core::connection::OpaqueCapabilities;
 use switchboard_core::dispatch::{
     PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind,
 };
-use switchboard_core::permission::AnswerLifetime;
+use switchboard_core::permission::{
+    AnswerLifetime, PermissionAnswer, describe_annotations, permission_sentence,
+};
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
@@ -20,10 +22,17 @@ const QUESTION_KEY: &str = "question";
 /// How many characters of the arguments are shown.
 const MAX_SHOWN_CHARS: usize = 500;
 
+/// The answers of the form, each with its value. An answer through a client lasts for the session at most.
+const FORM_ANSWERS: [(&str, PermissionAnswer); 3] = [
+    ("once", PermissionAnswer::AllowOnce),
+    ("session", PermissionAnswer::AllowForSession),
+    ("no", PermissionAnswer::Deny),
+];
+
 /// Converts a question to the form of the protocol.
-pub(super) fn to_input_request(about: &QuestionKind) -> InputRequest {
-    let (method, params) = match about {
-        QuestionKind::Permission(consent) => (method::ELICIT, consent_form(consent)),
+pub(super) fn to_input_request(question: &PendingQuestion) -> InputRequest {
+    let (method, params) = match &question.about {
+        QuestionKind::Permission(consent) => (method::ELICIT, consent_form(question, consent)),
         QuestionKind::Elicitation { params } => (method::ELICIT, params.clone()),
         QuestionKind::Sampling { params } => (method::SAMPLE, params.clone()),
         QuestionKind::Roots => (method::ROOTS_LIST, Raw::empty_object()),
@@ -81,14 +90,15 @@ pub(super) fn answer_with(question: PendingQuestion, answer: InputResponse) {
     }
 }
 
-/// Converts a form result. An answer through a client lasts for the session at most.
+/// Converts a form result. A form without a known decision denies the call.
 fn to_reply(result: &Raw) -> QuestionAnswer {
     let text = |path: &[&str]| {
         result.get_path(path).ok().flatten().and_then(|value| value.to_text()).unwrap_or_default()
     };
-    match (text(&["action"]).as_str(), text(&["content", "decision"]).as_str()) {
-        ("accept", "once") => QuestionAnswer::Allow(AnswerLifetime::Once),
-        ("accept", "session") => QuestionAnswer::Allow(AnswerLifetime::Session),
+    let decision = text(&["content", "decision"]);
+    let chosen = FORM_ANSWERS.iter().find(|(value, _)| *value == decision);
+    match (text(&["action"]).as_str(), chosen) {
+        ("accept", Some((_, answer))) => (*answer).into(),
         ("accept" | "decline", _) => QuestionAnswer::Deny(AnswerLifetime::Once),
         _ => QuestionAnswer::Cancel,
     }
@@ -96,20 +106,15 @@ fn to_reply(result: &Raw) -> QuestionAnswer {
 
 /// The form has no default: some clients fill in defaults without showing the form, and consent must come from a
 /// person.
-fn consent_form(consent: &PermissionQuestion) -> Raw {
+fn consent_form(question: &PendingQuestion, consent: &PermissionQuestion) -> Raw {
     let arguments = consent.arguments.as_str();
     let shown: String = arguments.chars().take(MAX_SHOWN_CHARS).collect();
     let more = if shown.len() < arguments.len() { "…" } else { "" };
-    let message = format!(
-        "May `{}` be called? ({}){}\n\n{shown}{more}",
-        consent.tool,
-        consent.because,
-        if consent.annotations.is_destructive() {
-            "\nIt may change or destroy something."
-        } else {
-            ""
-        },
-    );
+    let sentence = permission_sentence(question.client.as_deref(), &consent.tool, &question.server);
+    let claims = describe_annotations(consent.annotations);
+    let claims = if claims.is_empty() { claims } else { format!("\nThe tool: {claims}") };
+    let message =
+        format!("{sentence}\nAsked because: {}{claims}\n\n{shown}{more}", consent.because);
     let form = json!({
         "mode": "form",
         "message": message,
@@ -119,12 +124,57 @@ fn consent_form(consent: &PermissionQuestion) -> Raw {
                 "decision": {
                     "type": "string",
                     "title": "Decision",
-                    "enum": ["once", "session", "no"],
-                    "enumNames": ["This time", "For this session", "No"],
+                    "enum": FORM_ANSWERS.map(|(value, _)| value),
+                    "enumNames": FORM_ANSWERS.map(|(_, answer)| answer.label()),
                 },
             },
             "required": ["decision"],
         },
     });
     Raw::from(form)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_config::Mode;
+    use switchboard_core::permission::{DecisionReason, ToolAnnotations};
+
+    use super::*;
+
+    #[test]
+    fn a_form_asks_in_the_words_of_the_other_fronts() {
+        let consent = PermissionQuestion {
+            tool: "kiosk__order".to_owned(),
+            arguments: Raw::from(json!({ "what": "tea" })),
+            annotations: ToolAnnotations::default(),
+            because: DecisionReason::Mode { mode: Mode::Default },
+            allow: "mcp__kiosk__order".to_owned(),
+        };
+        let (question, _) =
+            PendingQuestion::new("kiosk", QuestionKind::Permission(Box::new(consent)));
+        let asked = to_input_request(&question.of_client("ada")).params;
+        let text = |path: &[&str]| asked.get_path(path).unwrap().unwrap().to_string();
+        assert_eq!(
+            text(&["message"]),
+            r#""ada wants to call kiosk__order on kiosk.\nAsked because: mode `default`\nThe tool: may delete or overwrite\n\n{\"what\":\"tea\"}""#
+        );
+        let decision = ["requestedSchema", "properties", "decision"];
+        let names = text(&[decision[0], decision[1], decision[2], "enumNames"]);
+        assert_eq!(names, r#"["Allow once","Allow for this session","Deny"]"#);
+    }
+
+    #[test]
+    fn the_values_of_the_form_keep_their_meaning() {
+        for (action, decision, expected) in [
+            ("accept", "once", "Allow(Once)"),
+            ("accept", "session", "Allow(Session)"),
+            ("accept", "no", "Deny(Once)"),
+            ("accept", "always", "Deny(Once)"),
+            ("decline", "once", "Deny(Once)"),
+            ("cancel", "once", "Cancel"),
+        ] {
+            let content = json!({ "action": action, "content": { "decision": decision } });
+            assert_eq!(format!("{:?}", to_reply(&Raw::from(content))), expected, "{decision}");
+        }
+    }
 }

@@ -68,6 +68,7 @@ const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
     ("/console/log.js", JAVASCRIPT_TYPE, file!("log.js")),
     ("/console/notify.js", JAVASCRIPT_TYPE, file!("notify.js")),
     ("/console/overview.js", JAVASCRIPT_TYPE, file!("overview.js")),
+    ("/console/permission-words.js", JAVASCRIPT_TYPE, file!("permission-words.js")),
     ("/console/permissions.js", JAVASCRIPT_TYPE, file!("permissions.js")),
     ("/console/problems.js", JAVASCRIPT_TYPE, file!("problems.js")),
     ("/console/questions.js", JAVASCRIPT_TYPE, file!("questions.js")),

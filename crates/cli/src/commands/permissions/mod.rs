@@ -7,7 +7,9 @@
 mod explain;
 
 use serde_json::json;
-use switchboard_core::permission::{AnswerStoreError, AskReason, LastingAnswer, PermissionMemory};
+use switchboard_core::permission::{
+    AnswerStoreError, AskReason, LastingAnswer, PermissionAnswer, PermissionMemory,
+};
 use switchboard_wire::sanitize;
 
 use crate::args::{self, Forget};
@@ -58,14 +60,15 @@ fn row(answer: &LastingAnswer, printer: &Printer) -> [String; 6] {
         AskReason::Undecided => "no rule decides".to_owned(),
         AskReason::Rule(rule) => format!("ask rule {}", show::word(rule)),
     };
-    let lifetime = match &answer.principal {
-        Some(principal) => format!("{} for {}", answer.answer, show::word(principal)),
-        None => answer.answer.to_string(),
+    let label = PermissionAnswer::from(answer.answer).label();
+    let label = match &answer.principal {
+        Some(principal) => format!("{label}, for {}", show::word(principal)),
+        None => label.to_owned(),
     };
     let project = answer.project.as_deref().map(|path| printer.places.path(path.as_ref()));
     [
         answer.id.clone(),
-        lifetime,
+        label,
         show::word(&answer.server),
         show::word(&answer.tool),
         question,
@@ -92,7 +95,7 @@ async fn forget(
         printer.done(format_args!(
             "forgot {BOLD}{}{BOLD:#} ({}); the next call asks again",
             sanitize::sanitize_line(&format!("{}/{}", answer.server, answer.tool)),
-            answer.answer
+            PermissionAnswer::from(answer.answer).label()
         ));
     }
     Ok(())

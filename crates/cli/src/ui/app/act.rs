@@ -3,6 +3,8 @@
 //! Used by `input::keys`, by the bar at the bottom and by the mouse, so that all three agree. `perform` carries actions
 //! out.
 
+use switchboard_core::permission::PermissionAnswer;
+
 use super::form::{Form, Purpose};
 use super::hub_model::LinkState;
 use super::list::Move;
@@ -84,12 +86,8 @@ pub(crate) enum ReviewVerdict {
 /// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AnswerChoice {
-    Once,
-    Session,
-    Project,
-    Always,
-    Deny,
-    Never,
+    /// An answer to a permission question.
+    Permission(PermissionAnswer),
     Accept,
     Decline,
     Cancel,
@@ -296,14 +294,14 @@ fn of_question(model: &Model, id: &str) -> Vec<Choice> {
     let Some(asked) = model.known.question(id) else { return Vec::new() };
     let text = |pointer| asked.about.pointer(pointer).and_then(serde_json::Value::as_str);
     if text("/kind") == Some("permission") {
-        return vec![
-            choice("o", "Allow once", Act::Say(AnswerChoice::Once)),
-            choice("s", "Allow for this session", Act::Say(AnswerChoice::Session)),
-            choice("p", "Always allow in this project", Act::Say(AnswerChoice::Project)),
-            choice("a", "Always allow", Act::Say(AnswerChoice::Always)),
-            choice("d", "Deny", Act::Say(AnswerChoice::Deny)),
-            choice("n", "Always deny", Act::Say(AnswerChoice::Never)),
-        ];
+        let keys = ["o", "s", "p", "a", "d", "n"];
+        return keys
+            .into_iter()
+            .zip(PermissionAnswer::ALL)
+            .map(|(key, answer)| {
+                choice(key, answer.label(), Act::Say(AnswerChoice::Permission(answer)))
+            })
+            .collect();
     }
     let mut choices = Vec::new();
     if text("/params/url").and_then(page).is_some() {

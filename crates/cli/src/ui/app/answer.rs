@@ -60,12 +60,10 @@ impl Model {
         };
         let page = self.known.question(&id).map(|asked| asked.text("/params/url").to_owned());
         let body = match answer {
-            AnswerChoice::Once => json!({ "action": "allow", "remember": "once" }),
-            AnswerChoice::Session => json!({ "action": "allow", "remember": "session" }),
-            AnswerChoice::Project => json!({ "action": "allow", "remember": "project" }),
-            AnswerChoice::Always => json!({ "action": "allow", "remember": "always" }),
-            AnswerChoice::Deny => json!({ "action": "deny", "remember": "once" }),
-            AnswerChoice::Never => json!({ "action": "deny", "remember": "never" }),
+            AnswerChoice::Permission(answer) => json!({
+                "action": if answer.allows() { "allow" } else { "deny" },
+                "remember": answer.lifetime(),
+            }),
             AnswerChoice::Accept => json!({ "action": "accept" }),
             AnswerChoice::Decline => json!({ "action": "decline" }),
             AnswerChoice::Cancel => json!({ "action": "cancel" }),

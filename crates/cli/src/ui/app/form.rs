@@ -6,6 +6,7 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
 use switchboard_core::catalog::Prompt;
+use switchboard_core::permission::{ToolAnnotations, describe_annotations};
 use switchboard_wire::json::{Raw, quote};
 
 use super::hub_model::{Item, ItemKind};
@@ -231,7 +232,9 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Bool(truth) => YES_NO[usize::from(!truth)].to_owned(),
-        Value::Array(values) if values.iter().all(Value::is_string) => {
+        Value::Array(values)
+            if values.iter().all(|each| each.as_str().is_some_and(|text| !text.contains(','))) =>
+        {
             values.iter().map(text_of).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
@@ -266,12 +269,8 @@ fn facts(item: &Item) -> Vec<(String, String)> {
     let mut facts = vec![("Server", item.server.clone()), ("Name", item.name.clone())];
     facts.extend(item.cost.map(|cost| ("Size", format!("{cost} tokens"))));
     facts.extend(text("mimeType").map(|kind| ("MIME type", kind)));
-    let annotations: Value = member(&item.raw, "annotations").decode().unwrap_or_default();
-    let hints = annotations.as_object().into_iter().flatten();
-    let hints = hints.filter(|(_, value)| **value == Value::Bool(true));
-    let hints: Vec<_> = hints.map(|(key, _)| key.trim_end_matches("Hint")).collect();
-    if !hints.is_empty() {
-        facts.push(("Annotations", hints.join(", ")));
+    if item.kind == ItemKind::Tool && item.raw.get("annotations").ok().flatten().is_some() {
+        facts.push(("The tool", describe_annotations(ToolAnnotations::from_tool(&item.raw))));
     }
     facts.into_iter().map(|(what, how)| (what.to_owned(), how)).collect()
 }

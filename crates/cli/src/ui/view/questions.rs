@@ -4,8 +4,10 @@
 
 use ratatui_core::text::Line;
 use serde_json::Value;
-use switchboard_core::catalog::ToolAnnotations;
-use switchboard_core::permission::{AnswerLifetime, AskReason, DecisionReason, LastingAnswer};
+use switchboard_core::permission::{
+    AnswerLifetime, AskReason, DecisionReason, LastingAnswer, PermissionAnswer,
+    describe_annotations, permission_sentence,
+};
 
 use super::page::Page;
 use super::text::{Cell, Tone, Width, row};
@@ -46,10 +48,8 @@ fn remembered(answer: &LastingAnswer, width: usize) -> Line<'static> {
 /// A remembered answer in the words of the choices.
 fn remembered_words(answer: &LastingAnswer) -> String {
     match (answer.answer, &answer.project) {
-        (AnswerLifetime::Never, _) => "always deny".to_owned(),
-        (AnswerLifetime::Project, Some(project)) => format!("always allow in {project}"),
-        (AnswerLifetime::Project, None) => "always allow in this project".to_owned(),
-        _ => "always allow".to_owned(),
+        (AnswerLifetime::Project, Some(project)) => format!("Always allow in {project}"),
+        (lifetime, _) => PermissionAnswer::from(lifetime).label().to_owned(),
     }
 }
 
@@ -81,7 +81,11 @@ fn one(asked: &WaitingQuestion, width: usize) -> Line<'static> {
 /// The kind of a question, and the question on one line.
 fn in_words(asked: &WaitingQuestion) -> (&'static str, String) {
     match asked.text("/kind") {
-        "permission" => ("permission", format!("allow a call of {}?", asked.text("/tool"))),
+        // The client is in a column of its own.
+        "permission" => {
+            let verb = if asked.is_ours() { "want" } else { "wants" };
+            ("permission", format!("{verb} to call {}", asked.text("/tool")))
+        }
         "elicitation" if asked.text("/params/mode") == "url" => {
             ("page", asked.text("/params/message").to_owned())
         }
@@ -109,43 +113,34 @@ pub(super) fn page(model: &Model, id: &str, page: &mut Page) -> String {
 }
 
 fn permission(asked: &WaitingQuestion, page: &mut Page) {
-    page.text(&permission_sentence(asked), Tone::Strong);
+    page.text(&sentence(asked), Tone::Strong);
     page.gap();
     page.fact("Tool", asked.text("/tool"));
     page.fact("Client", asked.client.as_deref().unwrap_or_default());
-    page.fact("The tool", says(asked));
+    page.fact("The tool", claims(asked));
     let because = asked.about.get("because").cloned().unwrap_or_default();
     let because =
         serde_json::from_value::<DecisionReason>(because).map(|because| because.to_string());
-    page.fact("Reason", because.unwrap_or_default());
-    page.fact("Rule to allow", asked.text("/allow"));
+    page.fact("Asked because", because.unwrap_or_default());
+    page.fact("Rule to allow it", asked.text("/allow"));
     page.heading("Arguments");
     let arguments = asked.about.get("arguments").unwrap_or(&Value::Null);
     page.text(&show::block(arguments), Tone::Accent);
 }
 
 /// The question as a sentence.
-fn permission_sentence(asked: &WaitingQuestion) -> String {
-    let client =
-        asked.client.as_deref().unwrap_or(if asked.is_ours() { "you" } else { "A client" });
-    let (client, verb) = if client == "you" { ("You", "want") } else { (client, "wants") };
-    format!("{client} {verb} to call {} of {}. Allow it?", asked.text("/tool"), asked.server)
+fn sentence(asked: &WaitingQuestion) -> String {
+    let (tool, server) = (asked.text("/tool"), &asked.server);
+    match &asked.client {
+        None if asked.is_ours() => format!("You want to call {tool} on {server}."),
+        client => permission_sentence(client.as_deref(), tool, server),
+    }
 }
 
-/// The annotations of the tool, and the worst case if it has none.
-fn says(asked: &WaitingQuestion) -> String {
+/// The meaning of the tool's annotations.
+fn claims(asked: &WaitingQuestion) -> String {
     let annotations = asked.about.get("annotations").cloned().unwrap_or_default();
-    let annotations: ToolAnnotations = serde_json::from_value(annotations).unwrap_or_default();
-    let says = [
-        (annotations.is_destructive(), "may destroy data"),
-        (annotations.read_only_hint == Some(true), "says that it only reads"),
-        (annotations.open_world_hint == Some(true), "reaches other machines"),
-    ];
-    says.into_iter()
-        .filter(|(is_so, _)| *is_so)
-        .map(|(_, what)| what)
-        .collect::<Vec<_>>()
-        .join(", ")
+    describe_annotations(serde_json::from_value(annotations).unwrap_or_default())
 }
 
 /// A page to visit: its host is shown before anything opens.

@@ -229,17 +229,25 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
         let verdict = Case { remembered, ..case }.verdict();
         assert_eq!(verdict.to_string(), expected);
     };
-    check(default(), undecided(), "allow: answered before (for this project)");
-    check(Case::in_mode(Mode::Auto), undecided(), "allow: answered before (for this project)");
-    check(Case::in_mode(Mode::DontAsk), undecided(), "allow: answered before (for this project)");
+    check(default(), undecided(), "allow: answered before: Always allow in this project");
+    check(
+        Case::in_mode(Mode::Auto),
+        undecided(),
+        "allow: answered before: Always allow in this project",
+    );
+    check(
+        Case::in_mode(Mode::DontAsk),
+        undecided(),
+        "allow: answered before: Always allow in this project",
+    );
     check(default(), to_rule(), "ask: mode `default`");
     let asks = || default().with_rule("ask");
     let rule = "rule `mcp__s__t` (user scope, settings.json:1:1)";
     check(asks(), undecided(), &format!("ask: {rule}"));
-    check(asks(), to_rule(), "allow: answered before (for this session)");
+    check(asks(), to_rule(), "allow: answered before: Allow for this session");
     let quiet = Case::in_mode(Mode::DontAsk).with_rule("ask");
-    check(quiet.clone(), to_rule(), "allow: answered before (for this session)");
-    check(quiet, undecided(), &format!("deny: {rule}; mode `dontAsk` asks nobody"));
+    check(quiet.clone(), to_rule(), "allow: answered before: Allow for this session");
+    check(quiet, undecided(), &format!("deny: {rule}; mode `dontAsk` does not ask"));
     check(default().with_rule("deny"), undecided(), &format!("deny: {rule}"));
     // Neither a hook nor a tool that wants a person can be answered in advance.
     let hook = HookVerdict::Ask { reason: "look at it".into() };
@@ -248,9 +256,13 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     check(wants, undecided(), "ask: the tool wants a person to look at each call");
     check(Case::in_mode(Mode::Plan), undecided(), "deny: mode `plan`");
     // A no is a deny.
-    check(default().with_rule("allow"), ToolMemory::with_no(), "deny: answered before (never)");
+    check(
+        default().with_rule("allow"),
+        ToolMemory::with_no(),
+        "deny: answered before: Always deny",
+    );
     let bypass = Case::in_mode(Mode::BypassPermissions);
-    check(bypass, ToolMemory::with_no(), "deny: answered before (never)");
+    check(bypass, ToolMemory::with_no(), "deny: answered before: Always deny");
 }
 
 #[test]

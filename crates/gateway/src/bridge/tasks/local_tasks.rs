@@ -285,7 +285,7 @@ impl LocalTask {
     }
 
     fn ask(&self, key: String, question: PendingQuestion, addresses: UiAddressForm) {
-        let asked = consent::to_input_request(&question.about);
+        let asked = consent::to_input_request(&question);
         let asked = match addresses.translate_question(asked, &question.server) {
             Ok(asked) => InputRequest { key: key.clone(), ..asked },
             // The server learns why its question is not passed on.
