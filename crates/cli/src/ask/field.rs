@@ -2,6 +2,7 @@
 //!
 //! Used by `ask::form` on the command line and by `ui::app::form`. It does not print or read.
 
+use serde_json::{Map, Value};
 use switchboard_core::schema::SchemaValidator;
 use switchboard_wire::json::{Raw, quote};
 use switchboard_wire::sanitize;
@@ -39,6 +40,8 @@ pub(crate) enum FieldKind {
     Truth,
     /// Several of the choices, as an array.
     Several,
+    /// A list of texts.
+    Texts,
     /// A schema without a simpler shape: JSON is typed.
     Json,
     /// A schema without a type: JSON, or else text.
@@ -67,6 +70,7 @@ impl Choice {
 
 impl Field {
     pub(crate) fn new(key: String, schema: Raw, is_required: bool) -> Self {
+        let schema = without_null(schema);
         let line = |key| {
             let text =
                 text(&schema, key).map(|text| sanitize::sanitize_line(&text).trim().to_owned());
@@ -79,6 +83,7 @@ impl Field {
             Some("integer") => FieldKind::Integer,
             Some("boolean") => FieldKind::Truth,
             Some("array") if !several.is_empty() => FieldKind::Several,
+            Some("array") if has_text_items(&schema) => FieldKind::Texts,
             Some("array" | "object") => FieldKind::Json,
             _ => FieldKind::Any,
         };
@@ -111,6 +116,7 @@ impl Field {
             (FieldKind::Integer, 0) => "a whole number".to_owned(),
             (FieldKind::Number, 0) => "a number".to_owned(),
             (FieldKind::Text, 0) => format(&self.schema).to_owned(),
+            (FieldKind::Texts, 0) => "text, several with commas".to_owned(),
             (FieldKind::Json, 0) => "JSON".to_owned(),
             (FieldKind::Any, 0) => "JSON, or text".to_owned(),
         };
@@ -154,6 +160,7 @@ impl Field {
                 Err(format!("Please type {}.", format(&self.schema)))
             }
             FieldKind::Text => Ok(quote(typed)),
+            FieldKind::Texts => Ok(texts(typed)),
             FieldKind::Json => {
                 let json = Raw::parse(typed.to_owned());
                 json.map(|raw| raw.to_string())
@@ -246,6 +253,48 @@ fn choices(schema: &Raw) -> Vec<Choice> {
     titled.map(|(value, title)| choice(value, title)).collect()
 }
 
+/// A schema that also allows null, as generators write optional members, without the null.
+fn without_null(schema: Raw) -> Raw {
+    not_null(&schema).unwrap_or(schema)
+}
+
+/// The schema without its null; `None` if it does not allow null beside one other type.
+fn not_null(schema: &Raw) -> Option<Raw> {
+    let mut members: Map<String, Value> = schema.decode().ok()?;
+    let is_null = |each: &Value| each.get("type").unwrap_or(each).as_str() == Some("null");
+    let other = |listed: &Value| match listed.as_array().map(Vec::as_slice) {
+        Some([null, other] | [other, null]) if is_null(null) && !is_null(other) => {
+            Some(other.clone())
+        }
+        _ => None,
+    };
+    if let Some(kind) = members.get("type").and_then(other) {
+        members.insert("type".to_owned(), kind);
+    } else {
+        let key = ["anyOf", "oneOf"].into_iter().find(|key| members.contains_key(*key))?;
+        let Value::Object(inner) = other(&members.remove(key)?)? else { return None };
+        members = inner.into_iter().chain(members).collect();
+    }
+    // The default `null` means that the field is left empty.
+    members.retain(|key, value| key != "default" || !value.is_null());
+    Some(Raw::from(Value::Object(members)))
+}
+
+fn has_text_items(schema: &Raw) -> bool {
+    member(schema, "items").and_then(|items| text(&items, "type")).as_deref() == Some("string")
+}
+
+/// A typed list of texts as JSON: a JSON array as it is, otherwise the parts between commas.
+fn texts(typed: &str) -> String {
+    match Raw::parse(typed.to_owned()) {
+        Ok(array) if typed.starts_with('[') => array.to_string(),
+        _ => {
+            let parts = typed.split(',').map(str::trim).filter(|part| !part.is_empty());
+            join_values(&parts.map(quote).collect::<Vec<_>>())
+        }
+    }
+}
+
 /// A string without its quotes, any other value as JSON.
 fn display_value(value: &Raw) -> String {
     value.to_text().unwrap_or_else(|| value.to_string())
@@ -309,6 +358,9 @@ mod tests {
         let choice = "Please type a number from 1 to 2.";
         let titled = r#"{"type":"string","oneOf":[{"const":"r","title":"Red"},{"const":"g"}]}"#;
         let several = r#"{"type":"array","items":{"enum":["a","b"]},"maxItems":1}"#;
+        let nullable_choice = r#"{"oneOf":[{"enum":["a","b"]},{"type":"null"}]}"#;
+        let texts = r#"{"type":"array","items":{"type":"string"}}"#;
+        let nullable_texts = r#"{"type":["null","array"],"items":{"type":"string"}}"#;
         for (schema, typed, expected) in [
             (r#"{"type":"string"}"#, "a \"b\"", value(r#""a \"b\"""#)),
             (r#"{"type":"string"}"#, "", wrong("This field is required.")),
@@ -346,6 +398,20 @@ mod tests {
             (titled, "3", wrong(choice)),
             (r#"{"type":"integer","enum":[10,20]}"#, "20", value("20")),
             (r#"{"type":"array"}"#, "[1, 2]", value("[1, 2]")),
+            (r#"{"type":["string","null"]}"#, "42", value("\"42\"")),
+            (r#"{"anyOf":[{"type":"null"},{"type":"string"}]}"#, "true", value("\"true\"")),
+            (r#"{"anyOf":[{"type":"integer"},{"type":"null"}]}"#, "one", wrong(number)),
+            (nullable_choice, "2", value("\"b\"")),
+            (texts, "tea, \"big\" cake,", value(r#"["tea","\"big\" cake"]"#)),
+            (texts, r#"["a, b"]"#, value(r#"["a, b"]"#)),
+            (texts, "42", value(r#"["42"]"#)),
+            (texts, "[", value(r#"["["]"#)),
+            (nullable_texts, "a", value(r#"["a"]"#)),
+            (
+                r#"{"type":"array","items":{"type":"string"},"maxItems":1}"#,
+                "a, b",
+                wrong("That is not valid: expected at most 1 items."),
+            ),
             ("{}", "true", value("true")),
             ("{}", "so so", value("\"so so\"")),
             (several, "2", value("[\"b\"]")),
@@ -363,6 +429,8 @@ mod tests {
             (r#"{"type":"string"}"#, true, "text"),
             ("{}", true, "JSON, or text"),
             (r#"{"type":"object"}"#, true, "JSON"),
+            (r#"{"type":["string","null"],"default":null}"#, false, "text, or nothing"),
+            (r#"{"type":"array","items":{"type":"string"}}"#, true, "text, several with commas"),
             (r#"{"type":"boolean"}"#, false, "y/n, or nothing"),
             (r#"{"type":"integer","default":18}"#, true, "18"),
             (r#"{"enum":["a","b"]}"#, true, "1 to 2"),
