@@ -10,7 +10,8 @@ use switchboard_cluster::{ClusterName, ClusterOptions, NatsAddresses};
 
 pub(super) const CLUSTER_EXAMPLES: &str = "\
 Examples:
-  switchboard cluster status --nats nats://127.0.0.1:4222 --cluster-name team --cluster-key-file cluster.key";
+  switchboard cluster status --nats nats://127.0.0.1:4222 \\
+    --cluster-name team --cluster-key-file cluster.key";
 
 /// How `serve` becomes one replica of several.
 #[derive(Debug, Clone, ClapArgs)]

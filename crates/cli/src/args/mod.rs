@@ -23,6 +23,7 @@ mod xaa;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, ColorChoice, FromArgMatches as _, Parser, Subcommand};
 
 pub(crate) use calls::{
@@ -339,15 +340,41 @@ fn parse_words(typed: &[OsString]) -> Result<Args, clap::Error> {
     };
     match try_parse(&moved) {
         Ok(again) if again.command.server().len() == 1 => Ok(again),
-        Err(error) if error.kind() != clap::error::ErrorKind::MissingRequiredArgument => Err(error),
+        Err(error) if error.kind() != ErrorKind::MissingRequiredArgument => Err(error),
         _ => Ok(args),
     }
 }
 
 fn try_parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    // The program's name alone asks for the overview, and is no mistake.
+    if words.len() < 2 {
+        return parse_as_typed(&["switchboard", "help"].map(OsString::from));
+    }
+    match parse_as_typed(words) {
+        Err(error) if is_unknown_help(&error, words) => {
+            Err(unknown_command(words).unwrap_or(error))
+        }
+        parsed => parsed,
+    }
+}
+
+fn parse_as_typed(words: &[OsString]) -> Result<Args, clap::Error> {
     let mut command = overview::grouped_command();
     let matches = command.try_get_matches_from_mut(words)?;
     Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Whether the words ask for the help of a command that does not exist.
+fn is_unknown_help(error: &clap::Error, words: &[OsString]) -> bool {
+    error.kind() == ErrorKind::InvalidSubcommand && words.get(1).is_some_and(|word| word == "help")
+}
+
+/// The error for the same words without `help`, which names similar commands: clap's help command names none.
+fn unknown_command(words: &[OsString]) -> Option<clap::Error> {
+    let (program, rest) = (words.first()?, words.get(2..)?);
+    let without_help: Vec<_> = std::iter::once(program).chain(rest).cloned().collect();
+    let error = parse_as_typed(&without_help).err()?;
+    (error.kind() == ErrorKind::InvalidSubcommand).then_some(error)
 }
 
 /// The values of `--mcp-config` before the command.

@@ -98,4 +98,19 @@ mod tests {
         let wide: Vec<_> = groups.filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty(), "{wide:#?}");
     }
+
+    /// clap would break a longer line of an example, which then cannot be pasted.
+    #[test]
+    fn every_example_fits_a_line() {
+        fn check(command: &Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        let mut command = Args::command();
+        command.build();
+        check(&command);
+    }
 }

@@ -11,7 +11,8 @@ Examples:
   switchboard secret set GITHUB_TOKEN
   gh auth token | switchboard secret set GITHUB_TOKEN --from-stdin
   switchboard secret import .env
-  switchboard add github -H 'Authorization: Bearer ${secret:GITHUB_TOKEN}' https://api.example.com/mcp";
+  switchboard add github https://api.example.com/mcp \\
+    -H 'Authorization: Bearer ${secret:GITHUB_TOKEN}'";
 
 /// What to do with secrets.
 #[derive(Debug, Subcommand)]

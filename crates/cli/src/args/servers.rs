@@ -12,21 +12,23 @@ use crate::shell_completion::server;
 pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   switchboard add github npx -y @modelcontextprotocol/server-github
-  switchboard add -e GITHUB_TOKEN github -- npx -y @modelcontextprotocol/server-github
+  switchboard add -e API_KEY weather -- npx -y weather-mcp
   switchboard add -s user sentry https://mcp.sentry.dev/mcp
-  switchboard add docs https://example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+  switchboard add docs https://example.com/mcp -H 'X-Api-Key: ${DOCS_KEY}'
   switchboard add -t ws live wss://example.com/ws
 
-Keep secrets out of the file: `-e KEY` and `${KEY}` write a reference, which is looked up when the server starts.";
+Keep secrets out of the file: `-e KEY` and `${KEY}` write a reference, which
+Switchboard resolves when the server starts.";
 
 pub(super) const ADD_JSON_EXAMPLES: &str = "\
 Examples:
   switchboard add-json time '{\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}'
-  switchboard add-json -s user docs '{\"type\": \"http\", \"url\": \"https://example.com/mcp\"}'";
+  switchboard add-json -s user docs '{\"url\": \"https://example.com/mcp\"}'";
 
 pub(super) const LIST_EXAMPLES: &str = "\
-✔ connected  ! sign-in needed  ✘ failed, or its entry is invalid  ⏸ awaiting approval
-⊘ disabled, rejected, or blocked by policy  ○ ready to start, not checked
+✔ connected  ! sign-in needed  ✘ failed, or its entry is invalid
+⏸ awaiting approval  ⊘ disabled, rejected, or blocked by policy
+○ ready to start, not checked
 
 Examples:
   switchboard list

@@ -223,17 +223,17 @@ impl Serve {
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-  switchboard serve                        serve your own clients at http://127.0.0.1:7420/mcp
+  switchboard serve                        serve your own clients
   switchboard serve --listen 0             serve on a free port, and print it
   switchboard serve --project ~/work/app   serve the servers of another project
   switchboard serve --listen 0.0.0.0:7420 --tls-cert hub.pem --tls-key hub.key
-                                           serve other machines, whose clients need a token";
+                                           serve other machines, with tokens";
 
 pub(super) const CONNECT_EXAMPLES: &str = "\
 Examples:
-  switchboard connect                      add this command to an AI client, as a stdio server
+  switchboard connect                      for an AI client: a stdio server
   switchboard connect --servers git,time   show two servers only
-  switchboard connect --tool-search on     show a tool that searches, instead of all tools";
+  switchboard connect --tool-search on     show a search tool, not all tools";
 
 #[cfg(test)]
 mod tests {

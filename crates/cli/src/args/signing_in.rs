@@ -9,9 +9,9 @@ use crate::shell_completion::server;
 pub(super) const LOGIN_EXAMPLES: &str = "\
 Examples:
   switchboard login github
-  switchboard login github --no-browser   on another machine, over SSH
-  switchboard login github --device       with a code that you type into a browser anywhere
-  switchboard login github --for user:ada   for a user of `serve`, who sits beside you";
+  switchboard login github --no-browser     on another machine, over SSH
+  switchboard login github --device         with a code for any browser
+  switchboard login github --for user:ada   for a user of `serve`";
 
 pub(super) const ACCOUNTS_EXAMPLES: &str = "\
 Examples:

@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  switchboard xaa setup --issuer https://login.example.com --client-id switchboard
+  switchboard xaa setup --issuer https://login.example.com --client-id hub
   switchboard xaa login
-  switchboard add wiki https://wiki.example.com/mcp --xaa --client-id switchboard-wiki";
+  switchboard add wiki https://wiki.example.com/mcp --xaa --client-id wiki-hub";
 
 /// What to do with the identity provider.
 #[derive(Debug, Subcommand)]

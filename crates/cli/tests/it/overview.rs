@@ -14,14 +14,17 @@ fn the_help_shows_commands_in_groups() {
     let help = home.run(&["help"]);
     assert_eq!(help, home.run(&["--help"]));
     insta::assert_snapshot!("help", help);
-    // The same help, as an answer to a command line without a command.
-    let alone = home.run(&[]);
-    let groups = help.split("--- stdout\n").nth(1).unwrap().split("--- stderr").next().unwrap();
-    assert!(alone.starts_with("exit 2") && alone.contains(groups), "{alone}");
+    // A person who types the name of the program alone wants to know what it can do, and made no mistake.
+    assert_eq!(help, home.run(&[]));
     assert_eq!(home.run(&["help", "add"]), home.run(&["add", "--help"]));
     assert_eq!(home.run(&["help", "token", "create"]), home.run(&["token", "create", "--help"]));
-    let wrong = home.run(&["help", "lisst"]);
-    assert!(wrong.starts_with("exit 2") && wrong.contains("error:"), "{wrong}");
+    for (wrong, right) in [("lisst", "'list'"), ("secrt", "'secret'")] {
+        let refused = home.run(&["help", wrong]);
+        assert!(refused.starts_with("exit 2") && refused.contains(right), "{refused}");
+        assert_eq!(refused, home.run(&[wrong]));
+    }
+    let refused = home.run(&["help", "token", "creat"]);
+    assert!(refused.starts_with("exit 2") && refused.contains("'create'"), "{refused}");
 }
 
 #[test]
