@@ -1,4 +1,4 @@
-//! Tests that the reference pages name what the program has: scopes, variables, hints, metrics, files. The pages of
+//! Tests that the reference pages name what the program has: scopes, variables, hints, metrics, files, admin routes. The pages of
 //! commands, settings and JSON have tests in `docs` and in `config`.
 
 use std::collections::BTreeSet;
@@ -145,9 +145,15 @@ fn every_metric_is_documented() {
     assert_eq!(documented.into_iter().filter(is_name).collect::<BTreeSet<_>>(), exist);
 }
 
-/// What a few ordinary commands leave in state is on the page, and so is every file in the sources.
+/// The words in backquotes outside of code blocks.
+fn quoted_words(text: &str) -> BTreeSet<&str> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|part| part.split('`').skip(1).step_by(2)).collect()
+}
+
+/// The entries of the state folder after a few ordinary commands.
 #[test]
-fn every_file_of_state_is_documented() {
+fn every_file_that_commands_leave_is_documented() {
     let story = Story::new();
     story.write(".mcp.json", r#"{"mcpServers": {"a": {"command": "true"}}}"#);
     let builtin = env!("CARGO_BIN_EXE_switchboard");
@@ -175,4 +181,118 @@ fn every_file_of_state_is_documented() {
     assert!(found.len() > 3, "{found:?}");
     let missing: Vec<_> = found.iter().filter(|name| !documented.contains(name)).collect();
     assert!(missing.is_empty(), "docs/reference/files.md does not name {missing:?}");
+}
+
+/// Files of other programs, which `import`, `install` and `inherit` read, and a recorded answer for tests.
+const FOREIGN_FILES: [&str; 4] = [".claude.json", "config.json", "fixture.json", "mcp.json"];
+
+#[test]
+fn every_file_in_the_sources_is_documented() {
+    let crates =
+        ["auth", "cli", "config", "core", "gateway", "hub", "plugin", "process", "sources"];
+    let is_file = |text: &str| {
+        let stem = [".json", ".jsonl", ".key"].iter().find_map(|end| text.strip_suffix(end));
+        let is_name = |stem: &str| stem.chars().all(|c| c.is_ascii_lowercase() || ".-".contains(c));
+        stem.is_some_and(|stem| !stem.is_empty() && is_name(stem))
+    };
+    let mut expected = literals(&crates, is_file);
+    expected.retain(|name| !FOREIGN_FILES.contains(&name.as_str()));
+    expected.extend(entries_of_state(&crates));
+    for known in ["eras.json", "setup.json", "secrets.json", "settings.json", "results"] {
+        assert!(expected.contains(known), "{known} is not found in the sources");
+    }
+    let page = page("docs/reference/files.md");
+    let documented: BTreeSet<_> = quoted_words(&page)
+        .into_iter()
+        .map(|path| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default())
+        .collect();
+    let missing: Vec<_> =
+        expected.iter().filter(|name| !documented.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/reference/files.md does not name {missing:?}");
+}
+
+/// The names that the sources join to the state folder, without locks.
+fn entries_of_state(crates: &[&str]) -> BTreeSet<String> {
+    let mut texts = Vec::new();
+    for name in crates {
+        sources(&root().join("crates").join(name).join("src"), &mut texts);
+    }
+    let joins = |text: &str| {
+        let folders = ["state.join(\"", "state_dir.join(\""];
+        let parts = folders.iter().flat_map(|folder| text.split(*folder).skip(1));
+        let names = parts.filter_map(|rest| rest.split('"').next());
+        names.map(|name| name.split('/').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let names = texts.iter().flat_map(|text| joins(text));
+    let is_lock = |name: &String| Path::new(name).extension().is_some_and(|kind| kind == "lock");
+    names.filter(|name| !is_lock(name)).collect()
+}
+
+/// A method and the segments of a path. A segment in braces stands for any.
+type Route = (String, Vec<String>);
+
+/// The routes of the admin API, from the source that registers them.
+fn admin_routes() -> Vec<Route> {
+    let source = page("crates/hub/src/admin/routes.rs");
+    let table = source.split_once("let api = Router::new()").unwrap().1;
+    let table = table.split_once(".with_state").unwrap().0;
+    let mut routes = Vec::new();
+    for registered in table.split(".route(").skip(1) {
+        let (path, handlers) =
+            registered.split('"').nth(1).zip(registered.split_once("\",")).unwrap();
+        for method in ["get", "post", "put", "delete"] {
+            let called = [format!(" {method}("), format!(".{method}(")];
+            if called.iter().any(|call| handlers.1.contains(call)) {
+                routes.push((method.to_uppercase(), segments(path)));
+            }
+        }
+    }
+    routes
+}
+
+/// The methods and paths on the page of the admin API. An ellipsis leaves the beginning of a path out.
+fn documented_routes(page: &str) -> Vec<Route> {
+    let words: Vec<_> = page.split(|c: char| c.is_whitespace() || c == '`').collect();
+    let pair = |pair: &[&str]| {
+        let is_method = ["GET", "POST", "PUT", "DELETE"].contains(&pair[0]);
+        let path = pair[1].split('?').next().unwrap_or_default().trim_end_matches([',', '.', ';']);
+        let path =
+            path.strip_prefix("/api/v1").or_else(|| path.starts_with('…').then_some(path))?;
+        is_method.then(|| (pair[0].to_owned(), segments(path)))
+    };
+    words.windows(2).filter_map(pair).collect()
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect()
+}
+
+/// Whether a documented route means this one.
+fn means(documented: &Route, route: &Route) -> bool {
+    let same = |(given, known): (&String, &String)| given == known || known.starts_with('{');
+    let (given, known) = (&documented.1, &route.1);
+    documented.0 == route.0
+        && match given.split_first() {
+            Some((first, rest)) if first == "…" => {
+                rest.len() <= known.len() && rest.iter().rev().zip(known.iter().rev()).all(same)
+            }
+            _ => given.len() == known.len() && given.iter().zip(known).all(same),
+        }
+}
+
+#[test]
+fn every_route_of_the_admin_api_is_documented() {
+    let routes = admin_routes();
+    assert!(routes.len() > 40, "{}", routes.len());
+    let documented = documented_routes(&page("docs/reference/admin.md"));
+    let missing: Vec<_> = routes
+        .iter()
+        .filter(|route| !documented.iter().any(|documented| means(documented, route)))
+        .collect();
+    assert!(missing.is_empty(), "docs/reference/admin.md does not show {missing:?}");
+    let unknown: Vec<_> = documented
+        .iter()
+        .filter(|documented| !routes.iter().any(|route| means(documented, route)))
+        .collect();
+    assert!(unknown.is_empty(), "no route answers {unknown:?}");
 }
