@@ -75,6 +75,13 @@ function disconnect({ name, session, calls }) {
   ]);
 }
 
+/** The names of the clients as people write them, the same as in the program. */
+const NAMES = {
+  'claude-code': 'Claude Code', 'claude-desktop': 'Claude Desktop', cursor: 'Cursor', vscode: 'VS Code', codex: 'Codex', gemini: 'Gemini CLI',
+  windsurf: 'Windsurf', zed: 'Zed', continue: 'Continue', goose: 'Goose',
+};
+const displayName = (client) => NAMES[client] ?? client;
+
 const MATCHES = { same: 'installed', other: 'installed, but starts another program', missing: 'installed, but its program is missing' };
 
 function installedTable(all) {
@@ -83,12 +90,12 @@ function installedTable(all) {
     const label = entries.length ? MATCHES[entries[0].match] ?? entries[0].match : path ? 'not installed' : 'not on this machine';
     const tone = entries.length ? (entries[0].match === 'same' ? 'good' : 'warn') : '';
     return [
-      h('strong', {}, client),
+      h('strong', {}, displayName(client)),
       h('span', { className: `state ${tone}` }, label),
       h('small', {}, entries[0]?.program ?? path ?? ''),
       !installable ? h('small', {}, 'see its documentation')
-        : entries.length ? button(`Uninstall from ${client}`, () => uninstall(client))
-          : path && button(`Install in ${client}`, () => install(client)),
+        : entries.length ? button(`Uninstall from ${displayName(client)}`, () => uninstall(client))
+          : path && button(`Install in ${displayName(client)}`, () => install(client)),
     ];
   });
   return table('Clients on this machine', ['Client', 'Switchboard', 'File or program', '-Change'], rows);
@@ -97,22 +104,22 @@ function installedTable(all) {
 async function install(client) {
   const told = await attempt(() => ask('GET', here(`clients/${part(client)}`)));
   if (!told) return;
-  open(`Install Switchboard in ${client}?`, (close) => [
+  open(`Install Switchboard in ${displayName(client)}?`, (close) => [
     h('p', {}, told.isTaken ? `${told.file} already has another server with the name ${told.name}.` : `This entry is written to ${told.file}. The rest of the file stays as it is.`),
     h('pre', { tabindex: '0' }, told.text),
     h('div', { className: 'actions' }, !told.isTaken && button('Install', async () => {
       close();
-      await attempt(async () => { await ask('POST', here(`clients/${part(client)}`)); await lookAtClients(); }, `Installed in ${client}. Restart ${client} to use it.`);
+      await attempt(async () => { await ask('POST', here(`clients/${part(client)}`)); await lookAtClients(); }, `Installed in ${displayName(client)}. Restart ${displayName(client)} to use it.`);
     }, 'main'), button('Cancel', close)),
   ]);
 }
 
 function uninstall(client) {
-  open(`Uninstall from ${client}?`, (close) => [
-    h('p', {}, `The entry of Switchboard is removed from the file of ${client}. The rest of the file stays as it is.`),
+  open(`Uninstall from ${displayName(client)}?`, (close) => [
+    h('p', {}, `The entry of Switchboard is removed from the file of ${displayName(client)}. The rest of the file stays as it is.`),
     h('div', { className: 'actions' }, button('Uninstall', async () => {
       close();
-      await attempt(async () => { await ask('DELETE', here(`clients/${part(client)}`)); await lookAtClients(); }, `Uninstalled from ${client}.`);
+      await attempt(async () => { await ask('DELETE', here(`clients/${part(client)}`)); await lookAtClients(); }, `Uninstalled from ${displayName(client)}.`);
     }, 'grave'), button('Cancel', close)),
   ]);
 }

@@ -216,7 +216,7 @@ fn print(proposal: &ImportProposal<'_>, printer: &Printer) {
         print_skipped(skipped, printer);
     }
     if plan.add.is_empty() && plan.skip.is_empty() && unreadable_files(plan) == 0 {
-        let clients: Vec<_> = import.clients.iter().map(ToString::to_string).collect();
+        let clients: Vec<_> = import.clients.iter().map(|client| client.display_name()).collect();
         let verb = if clients.len() == 1 { "has" } else { "have" };
         printer
             .done(format_args!("{} {verb} no servers that could be imported", clients.join(", ")));

@@ -37,7 +37,7 @@ pub(super) fn run(
     }
     let entry = found.entry(&launch);
     if found.standing.value() == Some(&entry) {
-        printer.done(format_args!("{} already has Switchboard.", install.client));
+        printer.done(format_args!("{} already has Switchboard.", install.client.display_name()));
         return answer(&found, &entry, "unchanged", printer);
     }
     if !printer.is_json() {
@@ -48,12 +48,10 @@ pub(super) fn run(
         return answer(&found, &entry, "not-written", printer);
     }
     found.write(&entry, &caller.surroundings).map_err(|error| {
-        Failure::config(format!("cannot install in {}", install.client), &error)
+        Failure::config(format!("cannot install in {}", install.client.display_name()), &error)
     })?;
-    printer.done(format_args!(
-        "Installed in {BOLD}{}{BOLD:#}. Restart {} to use it.",
-        install.client, install.client
-    ));
+    let name = install.client.display_name();
+    printer.done(format_args!("Installed in {BOLD}{name}{BOLD:#}. Restart {name} to use it."));
     others(install.client, caller, printer);
     answer(&found, &entry, "written", printer)
 }
@@ -65,12 +63,16 @@ pub(super) fn find_installation(
     caller: &Caller,
 ) -> Result<ClientInstallation, Failure> {
     let program = program(caller)?;
+    let shown = client.display_name();
     ClientInstallation::inspect(client, name, &program, &caller.surroundings, Platform::current())
         // clap accepts only clients that can be written to.
         .ok_or_else(|| {
-            Failure::plain(FailureKind::Usage, format!("{client} cannot be written to"))
+            Failure::plain(
+                FailureKind::Usage,
+                format!("{shown} has no file that Switchboard can write to"),
+            )
         })?
-        .map_err(|error| Failure::config(format!("cannot read the file of {client}"), &error))
+        .map_err(|error| Failure::config(format!("cannot read the file of {shown}"), &error))
 }
 
 /// Asks, unless a flag has decided.
@@ -102,6 +104,7 @@ pub(super) fn name_taken_failure(
     let ClientInstallation { client, name, file, .. } = found;
     let what = show::short_target(&redact::redact_entry(entry));
     let file = printer.places.path(file);
+    let client = client.display_name();
     let message = format!("{client} has another server under the name `{name}`: {what}");
     Failure::plain(FailureKind::Failed, message)
         .with_hint(format!("choose another name with `--name`, or remove that entry from {file}"))

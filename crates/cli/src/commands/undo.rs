@@ -47,9 +47,11 @@ pub(super) fn run(setup: &SetupArgs, caller: &Caller, printer: &Printer) -> Resu
             let is_removed = |undo: &&SecretUndo| matches!(undo.fate, Ok(SecretFate::Remove));
             let removed = match outcome.secrets.iter().filter(is_removed).count() {
                 0 => String::new(),
-                count => format!(", {} left the secret store", show::count(count, "secret")),
+                count => {
+                    format!(", removed {} from the secret store", show::count(count, "secret"))
+                }
             };
-            printer.done(format_args!("\n{files} went back{removed}; restart your clients"));
+            printer.done(format_args!("\nRestored {files}{removed}. Restart your clients."));
         }
         for failure in &failures {
             printer.failure(failure);
@@ -128,13 +130,13 @@ fn fate_text(fate: SecretFate) -> &'static str {
 fn method_text(method: UndoMethod) -> &'static str {
     match method {
         UndoMethod::Nothing => "is as it was",
-        UndoMethod::Restore => "becomes what it was, byte for byte",
+        UndoMethod::Restore => "is restored, byte for byte",
         UndoMethod::RemoveFile => "is removed, because it did not exist before",
         UndoMethod::Edit => "was edited since, so only these entries change:",
         UndoMethod::Recreate => {
-            "was removed since, and comes back as it was, because its servers are nowhere else"
+            "was removed since; it is restored, because its servers are nowhere else"
         }
-        UndoMethod::Missing => "was removed since, and stays so",
+        UndoMethod::Missing => "was removed since; it stays removed",
     }
 }
 

@@ -16,13 +16,13 @@ pub(super) fn run(
     caller: &Caller,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let client = uninstall.client;
-    let found = find_installation(client, &uninstall.name, caller)?;
+    let client = uninstall.client.display_name();
+    let found = find_installation(uninstall.client, &uninstall.name, caller)?;
     let entry = match &found.standing {
         InstalledEntry::Ours(entry) => entry,
         InstalledEntry::Other(entry) => return Err(name_taken_failure(&found, entry, printer)),
         InstalledEntry::Nothing => {
-            printer.done(format_args!("{client} does not have it"));
+            printer.done(format_args!("{client} has no entry of Switchboard."));
             return answer(&found, &serde_json::Value::Null, "unchanged", printer);
         }
     };
@@ -34,7 +34,7 @@ pub(super) fn run(
             show::word(&uninstall.name)
         ));
     }
-    let consent = consent("Take it out?", uninstall.confirmation, printer)?;
+    let consent = consent("Remove it?", uninstall.confirmation, printer)?;
     if consent == InstallConsent::Refused {
         return answer(&found, entry, "not-written", printer);
     }

@@ -147,7 +147,7 @@ fn entries_of_ours_are_found_under_any_name() {
     entries.sort_unstable();
     assert_eq!(
         entries,
-        ["the entry `all` of cursor", "the entry `tools` of codex", "the entry `tools` of cursor"]
+        ["the entry `all` of Cursor", "the entry `tools` of Codex", "the entry `tools` of Cursor"]
     );
     assert!(story.quietly(&["self", "uninstall", "--yes"]).status.success());
     let text = |file: &str| fs::read_to_string(story.home.path().join(file)).unwrap();
@@ -174,8 +174,8 @@ fn entries_for_single_projects_are_listed_and_removed() {
     assert_eq!(
         details,
         [
-            "the entry `switchboard` of claude-code, for /work/a",
-            "the entry `switchboard` of claude-code, for /work/b c",
+            "the entry `switchboard` of Claude Code, for /work/a",
+            "the entry `switchboard` of Claude Code, for /work/b c",
         ]
     );
     assert!(story.quietly(&["self", "uninstall", "--yes"]).status.success());

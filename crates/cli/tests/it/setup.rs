@@ -134,7 +134,7 @@ fn eight_clients_move_over_and_back() {
     let after = home_files(&story);
     assert!(said(&["setup", "--yes"]).contains("nothing to do"));
     assert_eq!(home_files(&story), after);
-    assert!(said(&["setup", "--undo", "--yes"]).contains("9 files went back"));
+    assert!(said(&["setup", "--undo", "--yes"]).contains("Restored 9 files"));
     assert_eq!(home_files(&story), before);
     assert!(said(&["setup", "--undo", "--yes"]).contains("Nothing to undo"));
 }
@@ -423,7 +423,7 @@ fn status_and_doctor_mention_servers_that_a_client_has_twice_by_inheritance() {
     let status = || String::from_utf8(story.quietly(&["status", "--json"]).stdout).unwrap();
     assert!(!status().contains("twice"));
     story.quietly(&["install", "windsurf", "--yes"]);
-    assert!(status().contains("windsurf has github twice"));
+    assert!(status().contains("Windsurf has github twice"));
     assert!(story.quietly(&["setup", "windsurf", "--yes"]).status.success());
     assert!(!status().contains("twice"));
 }
@@ -439,7 +439,7 @@ fn status_and_doctor_mention_servers_of_the_project_that_a_client_has_twice() {
     assert!(story.quietly(&["import", "cursor", "--project-files", "--yes"]).status.success());
     for args in [&["doctor", "--json"][..], &["status", "--json"]] {
         let shown = shown(args);
-        assert!(shown.contains("cursor has app twice"), "{args:?}: {shown}");
+        assert!(shown.contains("Cursor has app twice"), "{args:?}: {shown}");
         assert!(shown.contains("`switchboard remove app`"), "{args:?}: {shown}");
     }
     assert!(story.quietly(&["remove", "app"]).status.success());
@@ -499,7 +499,7 @@ fn status_and_doctor_mention_servers_that_a_client_has_twice() {
     story.quietly(&["install", "windsurf", "--yes"]);
     for args in [&["doctor", "--json"][..], &["status", "--json"]] {
         let shown = String::from_utf8(story.quietly(args).stdout).unwrap();
-        assert!(shown.contains("windsurf has github twice"), "{args:?}: {shown}");
+        assert!(shown.contains("Windsurf has github twice"), "{args:?}: {shown}");
     }
     story.quietly(&["setup", "windsurf", "--yes"]);
     for args in [&["doctor", "--json"][..], &["status", "--json"]] {

@@ -297,7 +297,7 @@ fn a_locked_keychain_imports_nothing_twice() {
     assert!(said.contains("skip own: it may be the same server as `own`"), "{said}");
     assert!(said.contains("whose secret `API_TOKEN` cannot be read"), "{said}");
     assert!(said.contains("1 server could not be compared with those that you have"), "{said}");
-    assert!(said.contains("cannot import own of cursor; it stays there"), "{said}");
+    assert!(said.contains("cannot import own of Cursor; it stays there"), "{said}");
     assert!(said.contains("import: 1") && said.contains("setup: 1"), "{said}");
     let listed = story.quietly(&["list", "--no-check", "--json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();

@@ -153,7 +153,7 @@ fn setting_up_is_asked_about_once() {
     assert!(said(&undo, "Go back?", "n\n").starts_with("exit 0"));
     assert_eq!(home_files(&story), after);
     let done = said(&undo, "Go back?", "y\n");
-    assert!(done.contains("9 files went back"), "{done}");
+    assert!(done.contains("Restored 9 files"), "{done}");
     assert_eq!(home_files(&story), before);
 }
 

@@ -55,6 +55,22 @@ impl ClientApp {
         Self::Goose,
     ];
 
+    /// The client's name as people write it.
+    pub fn display_name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::ClaudeDesktop => "Claude Desktop",
+            Self::Cursor => "Cursor",
+            Self::VsCode => "VS Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+            Self::Continue => "Continue",
+            Self::Goose => "Goose",
+        }
+    }
+
     /// The client's name on the command line.
     pub fn name(self) -> &'static str {
         match self {

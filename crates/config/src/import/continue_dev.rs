@@ -88,7 +88,7 @@ fn request_option(entry: &mut EntryBuilder<'_>, key: &str, value: &ConfigNode) {
             entry.put("tls", "caFile", value.to_json());
         }
         _ => {
-            entry.lose(format!("requestOptions.{key}"), "there is no equivalent here", &value.at);
+            entry.lose(format!("requestOptions.{key}"), "Switchboard has no equivalent", &value.at);
         }
     }
 }

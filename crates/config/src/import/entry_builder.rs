@@ -207,7 +207,7 @@ impl<'a> EntryBuilder<'a> {
 
     /// Notes a member that cannot be taken over, with the reason.
     pub(super) fn lose(&mut self, path: impl Into<String>, why: &str, at: &SourceLocation) {
-        let fate = format!("is not taken over: {why}");
+        let fate = format!("is not imported: {why}");
         self.losses.push(LostMember { path: path.into(), fate, at: at.clone() });
     }
 
@@ -215,7 +215,7 @@ impl<'a> EntryBuilder<'a> {
     pub(super) fn finish(&mut self) -> ConvertedEntry {
         for member in self.theirs.members() {
             if !self.read.contains(&*member.key) && !is_empty(&member.value) {
-                self.lose(&*member.key, "there is no equivalent here", &member.at);
+                self.lose(&*member.key, "Switchboard has no equivalent", &member.at);
             }
         }
         // An object that is no entry at all becomes an entry that the check refuses.
@@ -277,6 +277,6 @@ fn is_empty(node: &ConfigNode) -> bool {
 
 /// The problem for a server that cannot be imported.
 pub(super) fn left_behind_problem(name: &str, why: &str, at: &SourceLocation) -> ConfigProblem {
-    let message = format!("`{name}` was not taken over: {why}");
+    let message = format!("`{name}` was not imported: {why}");
     ConfigProblem::warning(ConfigProblemKind::CannotImport, message).at(at.clone()).of_server(name)
 }

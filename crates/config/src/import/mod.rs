@@ -113,7 +113,7 @@ pub fn read_user_files(
 fn elsewhere_note(found: &ImportCandidate) -> Option<ConfigProblem> {
     let ImportCandidate { name, client, .. } = found;
     let project = found.project.as_ref()?.display();
-    let message = format!("`{name}` belongs to {project}, and is not taken over here");
+    let message = format!("`{name}` belongs to {project}, and is not imported here");
     let hint = format!("run `switchboard import {client}` in that folder");
     Some(
         ConfigProblem::note(ConfigProblemKind::CannotImport, message)

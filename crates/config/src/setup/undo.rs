@@ -53,10 +53,10 @@ pub enum UndoMethod {
     RemoveFile,
     /// The file was edited since, so only members change.
     Edit,
-    /// The file was removed since. It comes back as it was, because setup took servers out of it that our settings
+    /// The file was removed since. It is restored, because setup took servers out of it that our settings
     /// lose now.
     Recreate,
-    /// The file was removed since, and stays so: it had no server of its own.
+    /// The file was removed since, and stays removed: it had no server of its own.
     Missing,
 }
 

@@ -69,8 +69,8 @@ fn claude_code_with_everything() {
     assert_eq!(
         notes,
         [
-            "`icon` of `web` is not taken over: there is no equivalent here",
-            "`timeout` of `mine` is not taken over: a timeout is at least one second here",
+            "`icon` of `web` is not imported: Switchboard has no equivalent",
+            "`timeout` of `mine` is not imported: a timeout is at least one second here",
             "`mine` is disabled in /p, and becomes enabled there",
         ]
     );
@@ -117,7 +117,7 @@ fn cursor() {
         notes,
         [
             "`env.F` of `a` has another meaning here: `${config:a.b}` is not replaced here",
-            "`auth.resource` of `b` is not taken over: there is no equivalent here",
+            "`auth.resource` of `b` is not imported: Switchboard has no equivalent",
         ]
     );
 }
@@ -146,8 +146,8 @@ fn vscode_with_inputs() {
             "the input `github-token` becomes the secret `GITHUB_TOKEN`",
             "the input `port` becomes the variable `PORT`",
             "the input `env` becomes the variable `ENV`",
-            "`dev` of `local` is not taken over: there is no equivalent here",
-            "`sandboxEnabled` of `local` is not taken over: there is no equivalent here",
+            "`dev` of `local` is not imported: Switchboard has no equivalent",
+            "`sandboxEnabled` of `local` is not imported: Switchboard has no equivalent",
         ]
     );
     check(
@@ -204,10 +204,10 @@ enabled_tools = []
     assert_eq!(
         notes,
         [
-            "`env_vars[2]` of `docs` is not taken over: only variables of this machine can be passed",
-            "`startup_timeout_sec` of `docs` is not taken over: there is no equivalent here",
-            "`required` of `docs` is not taken over: there is no equivalent here",
-            "`default_tools_approval_mode` of `docs` is not taken over: there is no equivalent here",
+            "`env_vars[2]` of `docs` is not imported: only variables of this machine can be passed",
+            "`startup_timeout_sec` of `docs` is not imported: Switchboard has no equivalent",
+            "`required` of `docs` is not imported: Switchboard has no equivalent",
+            "`default_tools_approval_mode` of `docs` is not imported: Switchboard has no equivalent",
         ]
     );
     let read = file(ClientApp::Codex, "config.toml", text);
@@ -246,9 +246,9 @@ fn gemini() {
     assert_eq!(
         notes,
         [
-            "`oauth.enabled` of `h` is not taken over: there is no equivalent here",
-            "`oauth.tokenUrl` of `h` is not taken over: there is no equivalent here",
-            "`trust` of `h` is not taken over: there is no equivalent here",
+            "`oauth.enabled` of `h` is not imported: Switchboard has no equivalent",
+            "`oauth.tokenUrl` of `h` is not imported: Switchboard has no equivalent",
+            "`trust` of `h` is not imported: Switchboard has no equivalent",
         ]
     );
 }
@@ -268,7 +268,7 @@ fn windsurf() {
             ("b", json!({ "command": "x", "disabled": true, "tools": { "deny": ["t"] } })),
         ],
     );
-    assert_eq!(notes, ["`alwaysAllow` of `b` is not taken over: there is no equivalent here"]);
+    assert_eq!(notes, ["`alwaysAllow` of `b` is not imported: Switchboard has no equivalent"]);
     // A file is a provider here, which settings declare, so this server stays in the client.
     let text = r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/mcp", "headers": {"F": "${file:/run/key}"}}}}"#;
     let read = file(ClientApp::Windsurf, "mcp_config.json", text);
@@ -307,10 +307,10 @@ fn zed() {
     assert_eq!(
         notes,
         [
-            "`ext` was not taken over: an extension of the editor provides it",
-            "`timeout` of `new` is not taken over: versions of Zed disagree whether it counts seconds or milliseconds",
-            "`command.timeout` of `old` is not taken over: there is no equivalent here",
-            "`settings` of `old` is not taken over: there is no equivalent here",
+            "`ext` was not imported: an extension of the editor provides it",
+            "`timeout` of `new` is not imported: versions of Zed disagree whether it counts seconds or milliseconds",
+            "`command.timeout` of `old` is not imported: Switchboard has no equivalent",
+            "`settings` of `old` is not imported: Switchboard has no equivalent",
         ]
     );
 }
@@ -335,8 +335,8 @@ fn continue_dev() {
     assert_eq!(
         notes,
         [
-            "`connectionTimeout` of `My Server` is not taken over: there is no equivalent here",
-            "`requestOptions.verifySsl` of `web` is not taken over: there is no equivalent here",
+            "`connectionTimeout` of `My Server` is not imported: Switchboard has no equivalent",
+            "`requestOptions.verifySsl` of `web` is not imported: Switchboard has no equivalent",
         ]
     );
     check(
@@ -363,7 +363,7 @@ fn continue_dev_json_blocks() {
             ),
         ],
     );
-    assert_eq!(notes, ["`envFile` of `a` is not taken over: Continue does not use it either"]);
+    assert_eq!(notes, ["`envFile` of `a` is not imported: Continue does not use it either"]);
     check(
         ClientApp::Continue,
         "weather.json",
@@ -396,8 +396,8 @@ fn goose() {
     assert_eq!(
         notes,
         [
-            "`developer` was not taken over: goose provides it itself (builtin)",
-            "`socket` of `web` is not taken over: there is no equivalent here",
+            "`developer` was not imported: goose provides it itself (builtin)",
+            "`socket` of `web` is not imported: Switchboard has no equivalent",
         ]
     );
 }

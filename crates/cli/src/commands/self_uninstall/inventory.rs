@@ -67,6 +67,7 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 fn entry_text(found: &ClientInstallation) -> String {
     let ClientInstallation { client, name, project, .. } = found;
     let project = project.as_ref().map(|project| format!(", for {project}"));
+    let client = client.display_name();
     format!("the entry `{name}` of {client}{}", project.unwrap_or_default())
 }
 

@@ -7,7 +7,7 @@ mod obstacles_to_start;
 mod plan_json;
 mod plan_text;
 
-use switchboard_config::import::{ImportCandidate, SkippedImport};
+use switchboard_config::import::{ClientApp, ImportCandidate, SkippedImport};
 use switchboard_config::install::LaunchCommand;
 use switchboard_config::setup::{
     ClientFailure, ClientPlan, ServerCopies, ServerPlace, SetupObstacle, SetupOptions,
@@ -116,22 +116,25 @@ pub(in crate::commands) fn doubled_notices(caller: &Caller) -> Vec<Notice> {
     let launch = LaunchCommand { program, args: vec!["connect".to_owned()] };
     let options = options(launch, &SetupArgs::default());
     let plan = plan_setup(&caller.workspace, &caller.surroundings, &options);
-    let notice = |client, copies: &ServerCopies, hint: String| {
+    let notice = |client: ClientApp, copies: &ServerCopies, hint: String| {
         let names: Vec<_> = copies.keys().map(|name| show::word(name)).collect();
         (!names.is_empty()).then(|| {
-            let message =
-                format!("{client} has {} twice: in its own file and through us", names.join(", "));
+            let message = format!(
+                "{} has {} twice: in its own file and through Switchboard",
+                client.display_name(),
+                names.join(", ")
+            );
             Notice::warning(message).with_hint(hint)
         })
     };
     let of_user = plan.copies(&caller.workspace).filter_map(|(client, copies)| {
-        let hint = format!("`switchboard setup {client}` takes them out of its file");
+        let hint = format!("`switchboard setup {client}` removes them from its file");
         notice(client, &copies, hint)
     });
     let of_project = plan.project_copies(&caller.workspace).filter_map(|(client, copies)| {
         let ours = copies.values().next()?;
         let hint = format!(
-            "take them out of its file for this project, or out of here with `{}`",
+            "remove them from its file for this project, or from Switchboard with `{}`",
             command_line("remove", [&**ours])
         );
         notice(client, &copies, hint)
@@ -213,7 +216,7 @@ fn failures(plan: &SetupPlan, outcome: Option<&SetupOutcome>, printer: &Printer)
 
 fn undecided_failure(skipped: &SkippedImport) -> Failure {
     let SkippedImport { candidate, reason } = skipped;
-    let (name, client) = (show::word(&candidate.name), candidate.client);
+    let (name, client) = (show::word(&candidate.name), candidate.client.display_name());
     Failure::plain(FailureKind::Failed, format!("cannot import {name} of {client}; it stays there"))
         .with_causes([reason.to_string()])
         .with_location(Some(candidate.at.clone()))
@@ -222,7 +225,7 @@ fn undecided_failure(skipped: &SkippedImport) -> Failure {
 
 fn obstacle_failure(plan: &ClientPlan, printer: &Printer) -> Option<Failure> {
     let client = plan.overview.client;
-    let message = format!("cannot set up {client}");
+    let message = format!("cannot set up {}", client.display_name());
     Some(match plan.obstacle.as_ref()? {
         SetupObstacle::NotInstallable => return None,
         SetupObstacle::Unreadable(problem) => Failure::plain(FailureKind::Failed, message)
@@ -245,7 +248,7 @@ fn carrying_failure(failure: &ClientFailure) -> Failure {
     let ClientFailure { client, server, error } = failure;
     let what = match server {
         Some(server) => format!("cannot import `{server}`; it stays where it is"),
-        None => format!("cannot change the file of {client}"),
+        None => format!("cannot change the file of {}", client.display_name()),
     };
     Failure::config(what, error)
 }
