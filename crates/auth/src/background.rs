@@ -78,7 +78,7 @@ impl BackgroundSignIn {
                 Ok(_) => SignInEnd::Done,
                 Err(error) => {
                     let (server, error) = (&sign_in.target().name, error.error_chain());
-                    tracing::warn!(server, error, "nobody signed in");
+                    tracing::warn!(server, error, "the sign-in was not completed");
                     SignInEnd::Failed(error)
                 }
             });

@@ -75,7 +75,7 @@ pub enum Error {
     Plain { what: &'static str, url: String },
     /// The metadata describe another resource than the server.
     #[error(
-        "the server at `{server}` says that it is `{said}`: its tokens could be somebody else's"
+        "the server at `{server}` says that it is `{said}`: its tokens could be meant for another server"
     )]
     ResourceMismatch { server: String, said: String },
     /// The resource metadata name no authorization server.
@@ -140,7 +140,7 @@ pub enum Error {
     #[error("the response does not belong to this sign-in: {why}")]
     Forged { why: &'static str },
     /// The user did not come back from the sign-in page in time.
-    #[error("nobody finished signing in within {minutes} minutes")]
+    #[error("the sign-in was not completed within {minutes} minutes")]
     Abandoned { minutes: u64 },
     /// The sign-in ended before it told of a page to open.
     #[error("the sign-in ended before there was a page to open")]
@@ -323,8 +323,8 @@ mod tests {
         check(Error::NoRefreshToken { lost }, &format!("{ended}: it was revoked"), true);
         check(Error::Sign { what: "a DPoP proof" }, "cannot sign a DPoP proof", false);
         check(Error::Random, "the operating system provides no random numbers", false);
-        let nobody = "nobody finished signing in within 5 minutes";
-        check(Error::Abandoned { minutes: 5 }, nobody, false);
+        let late = "the sign-in was not completed within 5 minutes";
+        check(Error::Abandoned { minutes: 5 }, late, false);
     }
 
     #[test]

@@ -37,7 +37,7 @@ async fn revoke_in_time(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), 
 
 async fn revoke(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), Error> {
     let Some(endpoint) = &account.revocation_endpoint else {
-        return Err(Error::NotTold { why: "it takes no tokens back, they end by themselves" });
+        return Err(Error::NotTold { why: "it does not revoke tokens; they expire" });
     };
     let fetcher = sign_in.fetcher(account.server_zone)?;
     let signer = sign_in.signer()?;

@@ -181,7 +181,7 @@ impl Context {
             ContextKind::Hosted(line) => {
                 Ok(serde_json::from_str(&line.request(method, &params.to_string())?)?)
             }
-            ContextKind::Alone(_) => Err(Failure::new("nobody is there to ask")),
+            ContextKind::Alone(_) => Err(Failure::new("there is no client to ask")),
         }
     }
 
@@ -194,7 +194,7 @@ impl Context {
         let asked = Value::Object(asked.collect());
         let answers = match &self.0 {
             ContextKind::Hosted(line) => line.request(QUESTIONS, &asked.to_string())?,
-            ContextKind::Alone(_) => return Err(Failure::new("nobody is there to ask")),
+            ContextKind::Alone(_) => return Err(Failure::new("there is no client to ask")),
         };
         let mut answers: Value = serde_json::from_str(&answers)?;
         let answer = |(key, ..): &(&str, &str, Value)| answered(answers[*key].take());

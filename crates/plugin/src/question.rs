@@ -91,7 +91,8 @@ impl WorkerQuestion {
     /// The answer for the plugin.
     pub(crate) fn into_answer(self) -> Result<Raw, RpcError> {
         if !self.many {
-            let nothing = || Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"));
+            let nothing =
+                || Err(RpcError::new(code::INTERNAL_ERROR, "the question was not answered"));
             return self.answers.into_values().next().unwrap_or_else(nothing);
         }
         Ok(Raw::object(self.answers.iter().map(|(key, outcome)| match outcome {

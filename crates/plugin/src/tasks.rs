@@ -218,7 +218,9 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
                 ));
             }
             Ok(WorkerCallStep::Gone(fault)) => return Err(fault.to_rpc(&place.offer.name)),
-            Err(_) if asks => return Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered")),
+            Err(_) if asks => {
+                return Err(RpcError::new(code::INTERNAL_ERROR, "the question was not answered"));
+            }
             Err(_) => return Err(hung_fault(&call, &place.seat).to_rpc(&place.offer.name)),
         }
     }

@@ -300,7 +300,7 @@ impl Worker {
             calls.get(&call).is_some_and(|mailbox| mailbox.events.try_send(event).is_ok())
         });
         if !asked {
-            let error = RpcError::new(code::INTERNAL_ERROR, "nobody is there to be asked");
+            let error = RpcError::new(code::INTERNAL_ERROR, "there is no client to ask");
             let _ = self.writer.try_send(Response::error(Some(&id), &error).text().clone());
         }
     }

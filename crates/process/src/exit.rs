@@ -39,7 +39,7 @@ impl fmt::Display for ProcessExit {
                 Ok(signal) => write!(f, "killed by {}", signal.as_str()),
                 Err(_) => write!(f, "killed by signal {number}"),
             },
-            Self::Unknown => f.write_str("ended, nobody saw how"),
+            Self::Unknown => f.write_str("ended with an unknown status"),
         }
     }
 }
@@ -54,6 +54,6 @@ mod tests {
         check(ProcessExit::Code(3), "exited with status 3");
         check(ProcessExit::Signal(11), "killed by SIGSEGV");
         check(ProcessExit::Signal(40), "killed by signal 40");
-        check(ProcessExit::Unknown, "ended, nobody saw how");
+        check(ProcessExit::Unknown, "ended with an unknown status");
     }
 }

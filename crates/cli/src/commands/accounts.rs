@@ -29,7 +29,7 @@ pub(super) fn run(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
         return printer.json(&json!({ "accounts": accounts }));
     }
     if accounts.is_empty() {
-        printer.done("nobody is signed in; sign in with `switchboard login <server>`");
+        printer.done("No sign-ins. Sign in with `switchboard login <server>`.");
         return Ok(());
     }
     let rows = accounts.iter().map(|(record, account)| account_row(record, account));

@@ -198,7 +198,8 @@ async fn call(
                 waiting = printer.waiting(&wait::progress_line(tool, &params));
             }
             Ok(ExchangeEvent::NeedsInput(questions)) => {
-                let refusals = questions.iter().map(|question| question.refuse("nobody is asked"));
+                let refusals =
+                    questions.iter().map(|question| question.refuse("`probe` does not ask people"));
                 exchange.answer(refusals.collect());
             }
             Ok(_) => {}

@@ -128,7 +128,7 @@ fn failed(what: &str, error: &Error) -> Failure {
             failure.with_hint("see `clientSecretHelper` in `switchboard xaa show`")
         }
         Error::IssuerMismatch { .. } | Error::NoMetadata { .. } => {
-            failure.with_hint("check the issuer: it counts to the last character")
+            failure.with_hint("check the issuer; it must match exactly")
         }
         _ => failure,
     }
@@ -166,7 +166,9 @@ async fn show(caller: &Caller, printer: &Printer) -> Result<(), Failure> {
 }
 
 fn signed_in(identity: Option<&SignedInUser>) -> String {
-    let Some(identity) = identity else { return "nobody; see `switchboard xaa login`".to_owned() };
+    let Some(identity) = identity else {
+        return "no; sign in with `switchboard xaa login`".to_owned();
+    };
     let who = identity.name.as_ref().unwrap_or(&identity.subject);
     match (identity.expires_at, identity.renewable) {
         (_, true) | (None, false) => format!("{who}, renewed by itself"),

@@ -11,9 +11,9 @@ use switchboard_wire::json::Raw;
 use super::{ParsedList, ServerLists, Tool};
 
 const AUTHENTICATE_TOOL_NAME: &str = "authenticate";
-const DESCRIPTION: &str = "Somebody has to sign in before this server can be used. Call this to begin: it answers at \
+const DESCRIPTION: &str = "A person has to sign in before this server can be used. Call this to begin: it answers at \
     once with the address of a page. Show that address to the user, who signs in there in their browser. The tools of \
-    the server take the place of this one as soon as they have.";
+    the server take the place of this one as soon as the user has signed in.";
 
 /// The tool. Its definition is constant, so parsing does not fail.
 static TOOL: LazyLock<Option<Arc<Tool>>> = LazyLock::new(|| {

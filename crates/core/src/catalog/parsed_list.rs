@@ -76,7 +76,7 @@ fn quarantine_problem(server: &str, noun: &str, item: &str, why: &ItemFault) -> 
 }
 
 fn warning_problem(server: &str, noun: &str, item: &str, why: &ItemWarning) -> EngineProblem {
-    let message = text::line(&format!("the {noun} is imperfect: {why}"));
+    let message = text::line(&format!("the definition of the {noun} has a mistake: {why}"));
     let problem = EngineProblem::new(EngineProblemKind::Imperfect, message).of_server(server);
     problem.of_item(text::line(item))
 }

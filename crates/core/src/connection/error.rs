@@ -78,7 +78,7 @@ pub enum ConnectionNotReady {
     #[error("the server needs authentication")]
     NeedsAuth(#[source] Arc<SignInNeeded>),
     /// A person was asked to sign in, and did not.
-    #[error("nobody signed in")]
+    #[error("the sign-in was not completed")]
     NotSignedIn(#[source] SignInError),
     /// Connecting took too long.
     #[error("the server did not connect within {after:?}")]

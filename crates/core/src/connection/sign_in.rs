@@ -34,7 +34,7 @@ pub enum SignInError {
         why: String,
     },
     /// The sign-in took too long.
-    #[error("nobody answered within {} seconds", after.as_secs())]
+    #[error("the sign-in was not completed within {} seconds", after.as_secs())]
     Silent {
         /// The timeout.
         after: Duration,

@@ -134,7 +134,7 @@ impl Stage {
             Some(QuestionAnswer::Result(outcome)) => {
                 InputResponse { key: question.key.clone(), outcome }
             }
-            _ => question.refuse("nobody answered"),
+            _ => question.refuse("the question was not answered"),
         }
     }
 
@@ -154,7 +154,7 @@ impl Stage {
             Some(QuestionAnswer::Result(outcome)) => {
                 InputResponse { key: question.key.clone(), outcome }
             }
-            _ => question.refuse("nobody answered"),
+            _ => question.refuse("the question was not answered"),
         }
     }
 
@@ -170,7 +170,7 @@ impl Stage {
             Some(QuestionAnswer::Result(outcome)) => {
                 InputResponse { key: question.key.clone(), outcome }
             }
-            _ => question.refuse("nobody answered"),
+            _ => question.refuse("the question was not answered"),
         }
     }
 }

@@ -77,7 +77,7 @@ pub enum CallError {
         at: Option<SourceLocation>,
     },
     /// A person has to decide, and none can be asked.
-    #[error("`{name}` needs a person's consent ({because}), and nobody can be asked")]
+    #[error("`{name}` needs a person's consent ({because}), and there is no person to ask")]
     Unanswered {
         /// The tool.
         name: String,

@@ -46,7 +46,7 @@ pub(super) async fn call(stage: &Stage, placed: &AppliedServer) -> CallOutcome {
 }
 
 fn failed(server: &str, why: &SignInError) -> CallOutcome {
-    let text = format!("Nobody can sign in to `{server}` from here: {why}");
+    let text = format!("Signing in to `{server}` is not possible from here: {why}");
     let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
     outcome(&result, Some(server.to_owned()))
 }

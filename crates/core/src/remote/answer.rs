@@ -100,7 +100,8 @@ impl RemoteAnswer {
                 None => QuestionAnswer::Cancel,
             },
             RemoteAnswerAction::Refuse => {
-                let message = self.message.unwrap_or_else(|| "nobody answered".to_owned());
+                let message =
+                    self.message.unwrap_or_else(|| "the question was not answered".to_owned());
                 QuestionAnswer::Result(Err(RpcError::new(code::INTERNAL_ERROR, message)))
             }
         }

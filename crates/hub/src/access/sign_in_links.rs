@@ -182,7 +182,8 @@ impl LinkTable {
     /// Ends a link that a browser of `visitor` used, which is not its own. `None`: the browser is signed out.
     fn end_misused(&mut self, key: LinkKey, visitor: Option<&Principal>) {
         let Some(link) = self.links.remove(&key) else { return };
-        let by = visitor.map_or("a browser of nobody here".to_owned(), |it| format!("`{it}`"));
+        let by = visitor
+            .map_or("a browser that is not signed in here".to_owned(), |it| format!("`{it}`"));
         tracing::warn!(by, owner = %link.principal, server = link.server, "a sign-in link was misused");
         // A sign-in that has ended needs no word of it.
         let _ = link.page.map(|page| page.answer.send(SignInPageOutcome::Misused { by }));

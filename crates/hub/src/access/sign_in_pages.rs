@@ -98,7 +98,7 @@ async fn link(
             let host = page.url.host_str().unwrap_or_default().to_owned();
             let body = format!(
                 "<p>This browser is signed in as <b>{who}</b>. The sign-in to <b>{server}</b> will serve the calls of \
-                 {who}, and of nobody else.</p><p><a class=\"go\" rel=\"noreferrer\" href=\"{url}\">Continue at {host}</a></p>\
+                 {who}, and of no other person.</p><p><a class=\"go\" rel=\"noreferrer\" href=\"{url}\">Continue at {host}</a></p>\
                  {leave}",
                 who = escape(session.principal().id()),
                 server = escape(&page.server),
@@ -225,7 +225,7 @@ fn refused_page(refusal: LinkRefusal) -> Response {
         LinkRefusal::Unknown => unknown_page(),
         LinkRefusal::OfAnother => {
             let text = format!(
-                "<p>Somebody else began it, or this browser is not signed in. Nothing was signed in to, the link leads \
+                "<p>Another person began it, or this browser is not signed in. Nothing was signed in to, the link leads \
                  nowhere any more, and the person who began it is told.</p>{}",
                 leave_form()
             );

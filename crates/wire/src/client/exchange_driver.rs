@@ -346,6 +346,9 @@ fn to_response(id: &Id, answer: Option<InputResponse>) -> Response {
     match answer.map(|answer| answer.outcome) {
         Some(Ok(result)) => Response::result(id, &result),
         Some(Err(error)) => Response::error(Some(id), &error),
-        None => Response::error(Some(id), &RpcError::new(code::INTERNAL_ERROR, "nobody answered")),
+        None => Response::error(
+            Some(id),
+            &RpcError::new(code::INTERNAL_ERROR, "the question was not answered"),
+        ),
     }
 }

@@ -211,7 +211,7 @@ pub(crate) fn unanswered_outcome(asked: &str) -> Result<Raw, RpcError> {
             Ok(Raw::from_trusted(bytestring::ByteString::from_static(r#"{"action":"cancel"}"#)))
         }
         method::SAMPLE | method::ROOTS_LIST => {
-            Err(RpcError::new(code::INTERNAL_ERROR, "nobody answered"))
+            Err(RpcError::new(code::INTERNAL_ERROR, "the question was not answered"))
         }
         unknown => Err(method_not_found(unknown)),
     }

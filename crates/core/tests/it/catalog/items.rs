@@ -83,7 +83,10 @@ fn an_imperfect_tool_is_listed_and_only_its_top_level_is_repaired() {
         let problems: Vec<_> = parsed.problems.iter().map(|problem| &*problem.message).collect();
         assert_eq!(problems.len(), notes.len(), "{sent}: {problems:?}");
         for (problem, note) in problems.iter().zip(notes) {
-            assert!(problem.starts_with("the tool is imperfect: "), "{sent}: {problem}");
+            assert!(
+                problem.starts_with("the definition of the tool has a mistake: "),
+                "{sent}: {problem}"
+            );
             assert!(problem.contains(note), "{sent}: {problem}");
         }
         assert!(parsed.problems.iter().all(|problem| problem.kind == EngineProblemKind::Imperfect));
@@ -180,8 +183,8 @@ fn a_refused_schema_is_named() {
     assert_eq!(
         messages,
         [
-            "the tool is imperfect: it is listed without `outputSchema`: `outputSchema` cannot be used: line noise",
-            "the tool is imperfect: `inputSchema` cannot be used, so only the server checks arguments: line noise",
+            "the definition of the tool has a mistake: it is listed without `outputSchema`: `outputSchema` cannot be used: line noise",
+            "the definition of the tool has a mistake: `inputSchema` cannot be used, so only the server checks arguments: line noise",
         ]
     );
     assert_eq!(parsed.items.len(), 3);
@@ -439,7 +442,7 @@ fn resources_and_templates() {
             "the resource is left out: an item before it has the same name",
             "the resource is left out: `uri` holds characters that cannot be seen",
             "the resource is left out: `name` is missing",
-            "the resource is imperfect: it is listed without `size`: `size` is not what the protocol says",
+            "the definition of the resource has a mistake: it is listed without `size`: `size` is not what the protocol says",
         ]
     );
     let items = [

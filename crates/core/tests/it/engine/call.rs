@@ -113,8 +113,7 @@ async fn rules_decide_and_people_decide_the_rest() {
     check("other", Mode::Default, &yes, "called: a person answered").await;
     check("other", Mode::Default, &no, "`mcp__one__other` may not be called: a person answered")
         .await;
-    let unanswered =
-        "`mcp__one__other` needs a person's consent (mode `default`), and nobody can be asked";
+    let unanswered = "`mcp__one__other` needs a person's consent (mode `default`), and there is no person to ask";
     check("other", Mode::Default, &drop, unanswered).await;
     check("other", Mode::Client, &drop, "called: the client's own prompt decides").await;
     check("other", Mode::DontAsk, &drop, "`mcp__one__other` may not be called: mode `dontAsk`")
@@ -152,7 +151,7 @@ async fn an_answer_is_remembered_for_as_long_as_it_says() {
         ask(Some(QuestionAnswer::Allow(AnswerLifetime::Session))).await,
         "a person answered"
     );
-    assert_eq!(ask(None).await, "answered before (for this session)");
+    assert_eq!(ask(None).await, "answered before: Allow for this session");
     bench.engine.shutdown().await;
 }
 
