@@ -25,6 +25,7 @@ mod state_check;
 mod surroundings;
 mod target;
 mod ui;
+mod units;
 mod version;
 mod wait;
 

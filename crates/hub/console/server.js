@@ -7,7 +7,7 @@ import { attempt, button, drawer, facts, h, notice, open, prose, table, visibleW
 import { entry } from './entry.js';
 import { to } from './route.js';
 import { log } from './log.js';
-import { state } from './server-state.js';
+import { state, stateWord } from './server-state.js';
 import { tools } from './server-tools.js';
 import { showSkills } from './skills.js';
 import { at, follow, known, look } from './store.js';
@@ -64,7 +64,7 @@ function about(name) {
     const told = await ask('GET', at(name, 'history')).catch(() => undefined);
     if (!told?.history.length) return past.replaceChildren();
     return past.replaceChildren(h('h2', {}, 'History'), h('ol', { className: 'history' }, told.history.toReversed().map(({ time, state: word, reason }) =>
-      h('li', {}, h('span', { className: 'faint' }, `${clock(time)} `), h('strong', {}, word.replaceAll('-', ' ')), reason && h('p', { className: 'faint' }, reason)))));
+      h('li', {}, h('span', { className: 'faint' }, `${clock(time)} `), h('strong', {}, stateWord({ state: word })), reason && h('p', { className: 'faint' }, reason)))));
   };
   return {
     element: h('div', { className: 'cards' }, element, past),

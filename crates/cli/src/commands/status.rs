@@ -76,7 +76,7 @@ fn status_json(status: Option<&HubStatus>, console: Option<&str>) -> Value {
 fn show(status: &HubStatus, console: Option<&str>, printer: &Printer) {
     let HubStatus { pid, version, since, clients, calls, .. } = status;
     printer.line(format_args!(
-        "{BOLD}The hub{BOLD:#} is process {pid} of version {}, since {}: {}, {} in flight",
+        "{BOLD}The hub{BOLD:#} is process {pid} of version {}, since {}: {}, {} running",
         sanitize::sanitize_line(version),
         moment(*since),
         show::count(*clients, "client"),
@@ -94,7 +94,7 @@ fn show(status: &HubStatus, console: Option<&str>, printer: &Printer) {
         return;
     }
     printer.line("");
-    let head = ["CLIENT", "VIA", "FOLDER", "SINCE", "IN FLIGHT", "HAS CALLED"].map(str::to_owned);
+    let head = ["CLIENT", "VIA", "FOLDER", "SINCE", "RUNNING", "HAS CALLED"].map(str::to_owned);
     let rows = status.attached.iter().map(|client| row(client, printer));
     for (number, row) in show::columns(std::iter::once(head).chain(rows)).iter().enumerate() {
         match number {

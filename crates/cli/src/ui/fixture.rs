@@ -2,6 +2,7 @@
 //!
 //! Used by the tests of `app` and `view`.
 
+use chrono::FixedOffset;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 use switchboard_core::traffic::TrafficReport;
@@ -10,6 +11,7 @@ use super::app::{
     Catalog, Effect, Event, LinkState, Model, Notify, PastCall, RequestIntent, ServersUpdate,
 };
 use super::input::History;
+use crate::units::DisplayZone;
 
 /// The recorded response of the API with this name.
 pub(super) fn api_fixture(what: &str) -> Value {
@@ -35,6 +37,8 @@ fn traffic() -> TrafficReport {
 /// A model with all recorded responses applied.
 pub(super) fn model(size: (u16, u16)) -> Model {
     let mut model = Model::new(size, Notify::Nobody, History::default());
+    // Two hours east of the times in the fixture, which are in UTC.
+    model.zone = DisplayZone(|_| FixedOffset::east_opt(2 * 3600).unwrap());
     let look = ServersUpdate {
         hub: read("status"),
         servers: read("servers"),

@@ -496,7 +496,7 @@ fn who_uses_the_hub_is_shown() {
     assert_eq!(there["servers"], json!([{ "name": "one", "calls": 2 }]));
     assert_eq!(there["folder"], home.path().to_str().unwrap());
     let shown = home.run(&["status"]);
-    assert!(shown.contains("1 client, 0 calls in flight"), "{shown}");
+    assert!(shown.contains("1 client, 0 calls running"), "{shown}");
     assert!(shown.contains("claude-code 1") && shown.contains("one (2)"), "{shown}");
     let calls = json(&home, &["logs", "--audit"])["calls"].clone();
     assert_eq!(
@@ -528,7 +528,7 @@ fn who_uses_the_hub_is_shown() {
     assert!(!idle.is_empty());
     assert_eq!(json(&home, &["status"])["sessions"], 2);
     let shown = home.run(&["status"]);
-    assert!(shown.contains("3 clients, 0 calls in flight"), "{shown}");
+    assert!(shown.contains("3 clients, 0 calls running"), "{shown}");
     assert!(shown.contains("2 sessions are open over the network"), "{shown}");
     drop(serving);
     drop(input);

@@ -41,6 +41,7 @@ pub(crate) use tracked_call::{CallState, TrackedCall};
 pub(crate) use window::{Entry, Record, Scroll, Window, WindowKind, Writing};
 
 use super::input::History;
+use crate::units::DisplayZone;
 
 /// The whole state of the UI.
 #[derive(Debug, Default)]
@@ -54,6 +55,7 @@ pub(crate) struct Model {
     pub(crate) notice: Option<Notice>,
     pub(crate) history: History,
     pub(crate) notify: Notify,
+    pub(crate) zone: DisplayZone,
     /// Columns and rows of the terminal.
     pub(crate) size: (u16, u16),
     /// The number of the latest call.

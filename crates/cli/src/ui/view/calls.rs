@@ -8,47 +8,74 @@ use switchboard_core::audit::AuditCallLine;
 
 use super::page::Page;
 use super::result;
-use super::server::bytes;
 use super::text::{Cell, Tone, Width, row};
 use crate::show;
 use crate::ui::app::{Model, Record};
+use crate::units::{self, DisplayZone};
+
+/// The columns of the longest outcome, `✘ tool error`.
+const OUTCOME_COLUMNS: usize = 12;
+/// The columns of a duration above a minute, `1 min 15 s`.
+const TOOK_COLUMNS: usize = 10;
+/// The columns of the longest decision.
+const MAX_DECISION_COLUMNS: usize = 34;
+/// The place of the client among the columns.
+const CLIENT_COLUMN: usize = 3;
+/// The narrowest list with a column for the client.
+const MIN_CLIENT_LIST_COLUMNS: usize = 100;
+/// The principal of the person who runs the hub.
+const LOCAL_PRINCIPAL: &str = "local";
 
 pub(super) fn head(width: usize) -> Row<'static> {
-    let cells = [
-        Cell::new("TIME", Width::Columns(8), Tone::Faint),
-        Cell::new("OUTCOME", Width::Columns(11), Tone::Faint),
-        Cell::new("CALL", Width::Rest, Tone::Faint),
-        Cell::new("DECISION", Width::Columns(16), Tone::Faint),
-        Cell::new("DURATION", Width::Columns(8), Tone::Faint),
-    ];
-    row(&cells, width)
+    let texts = ["TIME", "OUTCOME", "CALL", "CLIENT", "DECISION", "TOOK"].map(str::to_owned);
+    row(&cells(texts, [Tone::Faint; 6], width), width)
 }
 
 pub(super) fn rows(model: &Model, top: usize, height: usize, width: usize) -> Vec<Row<'static>> {
     let calls = model.calls();
-    calls.into_iter().skip(top).take(height).map(|call| one(&call.line, width)).collect()
+    let shown = calls.into_iter().skip(top).take(height);
+    shown.map(|call| one(&call.line, model.zone, width)).collect()
 }
 
-fn one(line: &AuditCallLine, width: usize) -> Row<'static> {
+fn one(line: &AuditCallLine, zone: DisplayZone, width: usize) -> Row<'static> {
     let (outcome, tone) = outcome(&line.outcome);
-    let clock = line.time.get(11..19).unwrap_or(&line.time);
-    let cells = [
-        Cell::new(clock, Width::Columns(8), Tone::Faint),
-        Cell::new(outcome, Width::Columns(11), tone),
-        Cell::new(named(line), Width::Rest, Tone::Strong),
-        Cell::new(decided(line), Width::Columns(16), Tone::Plain),
-        Cell::new(took(line.micros), Width::Columns(8), Tone::Plain),
+    let client = if line.client.is_empty() { &line.principal } else { &line.client };
+    let texts = [
+        zone.clock(&line.time),
+        outcome,
+        named(line).to_owned(),
+        client.clone(),
+        decided(line),
+        units::micros(line.micros),
     ];
-    row(&cells, width)
+    let tones = [Tone::Faint, tone, Tone::Strong, Tone::Plain, Tone::Plain, Tone::Plain];
+    row(&cells(texts, tones, width), width)
+}
+
+/// The cells of a row. A narrow list has no column for the client, which the page of the call shows.
+fn cells(texts: [String; 6], tones: [Tone; 6], width: usize) -> Vec<Cell> {
+    let widths = [
+        Width::Columns(8),
+        Width::Columns(OUTCOME_COLUMNS),
+        Width::Rest,
+        Width::Columns((width / 8).min(20)),
+        Width::Columns((width / 4).clamp(16, MAX_DECISION_COLUMNS)),
+        Width::Columns(TOOK_COLUMNS),
+    ];
+    let is_wide = width >= MIN_CLIENT_LIST_COLUMNS;
+    let columns = texts.into_iter().zip(widths).zip(tones).enumerate();
+    let columns = columns.filter(|(number, _)| is_wide || *number != CLIENT_COLUMN);
+    columns.map(|(_, ((text, width), tone))| Cell::new(text, width, tone)).collect()
 }
 
 fn outcome(word: &str) -> (String, Tone) {
-    match word {
-        "ok" => (format!("✔ {word}"), Tone::Good),
-        "asked" => (format!("? {word}"), Tone::Plain),
-        "cancelled" => (format!("⊘ {word}"), Tone::Warn),
-        _ => (format!("✘ {word}"), Tone::Bad),
-    }
+    let (symbol, tone) = match word {
+        "ok" => ('✔', Tone::Good),
+        "asked" => ('?', Tone::Plain),
+        "cancelled" => ('⊘', Tone::Warn),
+        _ => ('✘', Tone::Bad),
+    };
+    (format!("{symbol} {}", word.replace('-', " ")), tone)
 }
 
 fn named(line: &AuditCallLine) -> &str {
@@ -56,7 +83,7 @@ fn named(line: &AuditCallLine) -> &str {
 }
 
 /// The decision about a call and its reason, in the words of the console (`calls.js`).
-fn decided(line: &AuditCallLine) -> String {
+pub(super) fn decided(line: &AuditCallLine) -> String {
     let Some(decision) = line.decision.as_deref() else { return String::new() };
     let decision = match decision {
         "allow" => "allowed",
@@ -80,30 +107,15 @@ fn decided(line: &AuditCallLine) -> String {
         Some("repeated-argument") => ", an argument is repeated",
         Some("not-for-models") => ", not for models",
         Some("not-for-apps") => ", not for apps",
-        Some("nobody-asked") => ", the mode asks nobody",
+        Some("nobody-asked") => ", the mode does not ask",
         Some(other) => return format!("{decision} by {other}"),
     };
     format!("{decision}{reason}")
 }
 
-/// A duration with a unit and few digits.
-pub(super) fn duration(time: std::time::Duration) -> String {
-    took(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
-}
-
-/// A duration in microseconds with a unit and few digits.
-pub(super) fn took(micros: u64) -> String {
-    match micros {
-        0..1_000 => format!("{micros} µs"),
-        1_000..10_000 => format!("{}.{} ms", micros / 1_000, micros % 1_000 / 100),
-        10_000..1_000_000 => format!("{} ms", micros / 1_000),
-        _ => format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000),
-    }
-}
-
 /// The page of one call, with parameters and result if they are known.
-pub(super) fn page(record: &Record, page: &mut Page) -> String {
-    let title = summary(record, page);
+pub(super) fn page(record: &Record, zone: DisplayZone, page: &mut Page) -> String {
+    let title = summary(record, zone, page);
     match &record.said {
         Some(said) => spoken(&record.call.line, said, page),
         None => {
@@ -118,26 +130,26 @@ pub(super) fn page(record: &Record, page: &mut Page) -> String {
 }
 
 /// All fields of the call's audit line.
-pub(super) fn summary(record: &Record, page: &mut Page) -> String {
+pub(super) fn summary(record: &Record, zone: DisplayZone, page: &mut Page) -> String {
     let line = &record.call.line;
     let (word, tone) = outcome(&line.outcome);
     page.toned("Outcome", word, tone);
     page.toned("Error", line.error.as_deref().unwrap_or_default(), tone);
-    page.fact("Time", &line.time);
-    let who = [&*line.principal, &*line.client, &*line.transport];
-    page.fact(
-        "Caller",
-        who.into_iter().filter(|who| !who.is_empty()).collect::<Vec<_>>().join(", "),
-    );
+    page.fact("When", zone.moment(&line.time));
+    let principal = Some(&*line.principal).filter(|principal| *principal != LOCAL_PRINCIPAL);
+    let who = [&*line.client, principal.unwrap_or_default(), &*line.transport];
+    let who = who.into_iter().filter(|who| !who.is_empty()).collect::<Vec<_>>();
+    page.fact("Client", who.join(", "));
     page.fact("Session", &line.session);
     page.fact("Folder", &line.workspace);
     page.fact("Server", &line.server);
     page.fact("Method", &line.method);
-    page.fact("Decision", decided(line));
-    page.fact("Rule", line.rule.as_deref().unwrap_or_default());
-    page.fact("Rule defined at", line.at.as_deref().unwrap_or_default());
-    page.fact("Duration", took(line.micros));
-    page.fact("Size", format!("{} sent, {} received", bytes(line.sent), bytes(line.received)));
+    let decision = [&*decided(line), line.rule.as_deref().unwrap_or_default()].join(" ");
+    page.fact("Decision", decision.trim());
+    page.fact("Rule", line.at.as_deref().unwrap_or_default());
+    page.fact("Took", units::micros(line.micros));
+    let (sent, received) = (units::size(line.sent), units::size(line.received));
+    page.fact("Size", format!("{sent} sent, {received} received"));
     named(line).to_owned()
 }
 

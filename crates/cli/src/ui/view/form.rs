@@ -7,11 +7,11 @@ use serde_json::Value;
 use switchboard_wire::json::Raw;
 
 use super::Content;
-use super::calls::duration;
 use super::page::Page;
 use super::result;
 use super::text::{Tone, clean, tail, wide, wrap};
 use crate::ui::app::{CallState, FieldInput, Form, FormField, Purpose, TrackedCall};
+use crate::units;
 use crate::wait;
 
 /// The indentation of fields.
@@ -174,7 +174,7 @@ fn write_call_outcome(calling: &TrackedCall, purpose: &Purpose, page: &mut Page)
             } else {
                 ("✔ done in", Tone::Good)
             };
-            page.text(&format!("{said} {}", duration(*took)), tone);
+            page.text(&format!("{said} {}", units::duration(*took)), tone);
             page.text(note.as_deref().unwrap_or_default(), Tone::Faint);
             page.gap();
             match purpose {

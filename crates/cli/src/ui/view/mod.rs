@@ -274,7 +274,7 @@ fn content(model: &Model, window: &Window, width: usize) -> Content {
         WindowKind::Server { name } => server::page(model, name, &mut page),
         WindowKind::Log { server, lines } => server::log(server, lines, &mut page),
         WindowKind::Review { name } => review::page(model, name, &mut page),
-        WindowKind::Record(record) => calls::page(record, &mut page),
+        WindowKind::Record(record) => calls::page(record, model.zone, &mut page),
         WindowKind::Question { id } => questions::page(model, id, &mut page),
         WindowKind::Json { title, text } => {
             page.text(text, Tone::Accent);
@@ -347,5 +347,7 @@ impl ScreenLayout {
     }
 }
 
+#[cfg(test)]
+mod console_words;
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ fn content(model: &Model, page: &mut Page) -> Option<String> {
         },
         View::Calls => {
             let call = (*model.calls().get(row)?).clone();
-            Some(calls::summary(&Record { call, said: None }, page))
+            Some(calls::summary(&Record { call, said: None }, model.zone, page))
         }
         View::Problems => model.troubles().get(row).map(|row| write_problem(model, row, page)),
     }

@@ -5,9 +5,9 @@
 use serde_json::Value;
 
 use super::page::Page;
-use super::server::bytes;
 use super::text::Tone;
 use crate::show;
+use crate::units;
 
 /// The result of `tools/call`.
 pub(super) fn result(result: &Value, page: &mut Page) {
@@ -70,7 +70,7 @@ fn described(what: &str, content: &Value, data: &str) -> String {
     let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
     let size = (data.len() / 4 * 3).saturating_sub(padding);
     let kind = text(content, "mimeType");
-    format!("[{what}, {kind}, {}]", bytes(u64::try_from(size).unwrap_or(u64::MAX)))
+    format!("[{what}, {kind}, {}]", units::size(u64::try_from(size).unwrap_or(u64::MAX)))
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {

@@ -1,19 +1,19 @@
 //! The windows of one server: details with processes, log, sign-in.
 //!
-//! Used by `view`; `calls` and `result` use `bytes`.
+//! Used by `view`.
 
 use std::collections::VecDeque;
 
 use switchboard_core::remote::{RemoteServer, RemoteStats};
 use switchboard_core::traffic::ServerTraffic;
 
-use super::calls::took;
 use super::page::Page;
 use super::servers::{state, target, why};
 use super::sparkline::sparkline;
 use super::text::Tone;
 use crate::show;
 use crate::ui::app::{Model, Process, server_state};
+use crate::units;
 
 pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     let title = format!("server {name}");
@@ -24,15 +24,14 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     let (shown, tone) = state(server_state(server));
     page.toned("State", shown, tone);
     page.fact("Affects", server.connection_count().affected().unwrap_or_default());
-    let moment = |millis: Option<u64>| millis.map(|millis| show::moment(millis / 1000));
+    let moment = |millis: Option<u64>| millis.map(|millis| model.zone.moment_of_millis(millis));
     page.fact("Lists read", moment(server.lists_read_at).unwrap_or_default());
-    page.fact("Silent since", moment(server.silent_since).unwrap_or_default());
+    page.fact("No answer since", moment(server.silent_since).unwrap_or_default());
     page.toned("Why", why(server).unwrap_or_default(), tone);
     let hint = server.error.as_ref().and_then(|error| error.hint.clone());
     page.fact("What to do", hint.unwrap_or_default());
     page.fact("Last tried", moment(server.last_tried_at).unwrap_or_default());
-    let retry = server.retry_in_millis.map(|millis| format!("in {} s", millis.div_ceil(1000)));
-    page.fact("Next attempt", retry.unwrap_or_default());
+    page.fact("Next attempt in", server.retry_in_millis.map(units::millis).unwrap_or_default());
     page.gap();
     configured(server, page);
     spoken(server, page);
@@ -42,7 +41,7 @@ pub(super) fn page(model: &Model, name: &str, page: &mut Page) -> String {
     if let Some(traffic) = model.known.server_traffic(name) {
         write_traffic(traffic, page);
     }
-    page.fact("Clients", model.known.users(name).join(", "));
+    page.fact("Used by", model.known.users(name).join(", "));
     tree(model.known.processes(name), page);
     title
 }
@@ -62,13 +61,12 @@ fn configured(server: &RemoteServer, page: &mut Page) {
 
 fn spoken(server: &RemoteServer, page: &mut Page) {
     let names = [server.server_name.as_deref(), server.server_version.as_deref()];
-    page.fact("Implementation", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    page.fact("Reported name", names.into_iter().flatten().collect::<Vec<_>>().join(" "));
     let era = server.era.as_deref().unwrap_or_default();
     let protocol = server.protocol.as_ref().map(|protocol| format!("{protocol}, {era}"));
     page.fact("Protocol", protocol.unwrap_or_default());
-    page.fact("Capabilities", server.offers.join(", "));
-    let took = server.connect_millis.map(|millis| format!("{millis} ms"));
-    page.fact("Connected in", took.unwrap_or_default());
+    page.fact("Offers", server.offers.join(", "));
+    page.fact("Connected in", server.connect_millis.map(units::millis).unwrap_or_default());
     if server.tool_count > 0 {
         let tools = show::count(server.tool_count, "tool");
         page.fact("Tools", format!("{tools}, {} tokens", show::group_thousands(server.cost)));
@@ -102,7 +100,7 @@ fn write_traffic(traffic: &ServerTraffic, page: &mut Page) {
     page.bars("Calls", &sparkline(&traffic.per_minute, page.fact_columns()));
     if let Some(latency) = &counts.latency {
         let [p50, p95, p99] =
-            [latency.p50_micros, latency.p95_micros, latency.p99_micros].map(took);
+            [latency.p50_micros, latency.p95_micros, latency.p99_micros].map(units::micros);
         page.fact("Latency", format!("p50 {p50} · p95 {p95} · p99 {p99}"));
         page.bars("p50", &sparkline(&traffic.p50_micros_per_minute, page.fact_columns()));
     }
@@ -114,7 +112,7 @@ fn tree(processes: &[Process], page: &mut Page) {
         return;
     }
     let memory: u64 = processes.iter().map(|process| process.resident).sum();
-    page.fact("Memory", bytes(memory));
+    page.fact("Memory", units::memory(memory));
     page.heading("Processes");
     let is_root = |process: &&Process| {
         !processes.iter().any(|other| Some(other.pid) == process.parent && other.pid != process.pid)
@@ -126,22 +124,13 @@ fn tree(processes: &[Process], page: &mut Page) {
 
 fn branch(process: &Process, all: &[Process], depth: usize, page: &mut Page) {
     let name = format!("{}{}", "  ".repeat(depth.min(16)), process.pid);
-    page.fact(&name, format!("{:<24} {}", process.name, bytes(process.resident)));
+    page.fact(&name, format!("{:<24} {}", process.name, units::memory(process.resident)));
     // Limits the depth: parent ids could form a cycle.
     if depth < all.len() {
         let children = all.iter().filter(|child| child.parent == Some(process.pid));
         children
             .filter(|child| child.pid != process.pid)
             .for_each(|child| branch(child, all, depth + 1, page));
-    }
-}
-
-/// A size in a readable unit.
-pub(super) fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
-        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
 }
 

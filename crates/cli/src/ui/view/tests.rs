@@ -177,12 +177,13 @@ fn ticket(effects: &[Effect]) -> u64 {
 fn calls() {
     let progress = json!({ "progressToken": 1, "progress": 3, "total": 8, "message": "at 3" });
     let content = json!([
-        { "type": "text", "text": "Two teas.\n\u{1b}[2JAnd \u{202e}nothing else." },
+        { "type": "text", "text": "Two teas.\nAnd nothing else." },
         { "type": "image", "mimeType": "image/png", "data": "aGVsbG8gd29ybGQ=" },
         { "type": "audio", "mimeType": "audio/wav", "data": "aGVsbG8=" },
         { "type": "resource_link", "name": "Receipt", "uri": "kiosk://receipt/1" },
     ]);
     let result = json!({ "content": content, "structuredContent": { "paid": true, "sum": 4.5 } });
+    let hostile = json!({ "content": [{ "type": "text", "text": "\u{1b}[2J\u{202e}so\rld" }] });
     let wrong = RequestFailure {
         title: "the call was refused: a rule denies it".to_owned(),
         hint: Some("see `switchboard logs --audit`".to_owned()),
@@ -198,6 +199,7 @@ fn calls() {
                 note: None,
             }],
         ),
+        ("hostile", vec![CallUpdate::Done { result: hostile, note: None }]),
         ("failed", vec![CallUpdate::Failed(wrong)]),
     ] {
         let mut model = model(SMALL);
@@ -245,17 +247,15 @@ fn no_choice_is_cut_off() {
     }
 }
 
-/// Replaces durations, which vary.
+/// Replaces durations, which vary, by one that is as long as the line allows.
 fn timeless(screen: &str) -> String {
-    let lines =
-        screen.lines().map(|line| match line.find("done in ").or(line.find("an error after ")) {
-            Some(at) => {
-                let rest: String =
-                    line[at..].chars().filter(|letter| !letter.is_ascii_digit()).collect();
-                format!("{}{rest}", &line[..at])
-            }
-            None => line.to_owned(),
-        });
+    let line = |line: &str| {
+        let words = ["done in ", "an error after "].iter().find(|words| line.contains(**words))?;
+        let (before, after) = line.split_at(line.find(words)? + words.len());
+        let width = text::wide(after) - text::wide("3 ms│");
+        Some(format!("{before}3 ms{}│", " ".repeat(width)))
+    };
+    let lines = screen.lines().map(|text| line(text).unwrap_or_else(|| text.to_owned()));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -7,13 +7,13 @@ use ratatui_core::layout::Rect;
 use ratatui_core::text::Line;
 use switchboard_core::traffic::TrafficReport;
 
-use super::calls::took;
 use super::paint;
 use super::sparkline::sparkline;
 use super::text::{Cell, Tone, Width, cut, row, wide};
 use crate::show;
 use crate::ui::top::Top;
 use crate::ui::top::table::{RowLevel, TopRow};
+use crate::units;
 
 /// The rows around the table: summary, two sparklines, blank, heading, blank, keys.
 pub(crate) const FRAME_ROWS: u16 = 7;
@@ -81,7 +81,11 @@ pub(crate) fn text(rows: &[TopRow]) -> Vec<String> {
 fn summary(total: &TopRow) -> String {
     let counts = &total.counts;
     let latency = counts.latency.map(|latency| {
-        format!(" · p50 {}, p99 {}", took(latency.p50_micros), took(latency.p99_micros))
+        format!(
+            " · p50 {}, p99 {}",
+            units::micros(latency.p50_micros),
+            units::micros(latency.p99_micros)
+        )
     });
     format!(
         "{} calls/min · {}, {}{} · {} tokens",
@@ -129,7 +133,10 @@ fn heading_cells() -> Vec<Cell> {
 fn cells(of: &TopRow) -> Vec<Cell> {
     let counts = &of.counts;
     let latency = |micros: fn(&switchboard_core::traffic::LatencyReport) -> u64| {
-        counts.latency.as_ref().map_or_else(|| "-".to_owned(), |latency| took(micros(latency)))
+        counts
+            .latency
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |latency| latency_text(micros(latency)))
     };
     let texts = [
         rate(of.calls_per_minute),
@@ -154,6 +161,14 @@ fn cells(of: &TopRow) -> Vec<Cell> {
 
 fn number(text: &str, columns: usize, tone: Tone) -> Cell {
     Cell::new(format!("{text:>columns$}"), Width::Columns(columns), tone)
+}
+
+/// A latency in the width of its column: from one minute on without seconds.
+fn latency_text(micros: u64) -> String {
+    match micros.saturating_add(500_000) / 60_000_000 {
+        0 => units::micros(micros),
+        minutes => format!("{minutes} min"),
+    }
 }
 
 /// The name of a row; tools stand below their server.
