@@ -28,6 +28,7 @@ use crate::{
     http::{HttpEndpoint, HttpResponse, ResponseBody, SseStream},
     link::{LinkFrame, lines::text_frame},
     pending_post::{AbandonedPostSender, AbandonedPosts, PendingPost, abandoned_posts},
+    trace_context,
 };
 
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -210,7 +211,9 @@ impl HttpChannel {
         text: ByteString,
         facts: Option<&ServerFacts>,
     ) -> Result<(), Error> {
-        let answer = self.post(text, self.headers(facts)).await?;
+        let mut headers = self.headers(facts);
+        headers.extend(trace_context::message_headers(&text));
+        let answer = self.post(text, headers).await?;
         if answer.status.is_success() {
             return Ok(());
         }

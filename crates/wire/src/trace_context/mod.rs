@@ -1,6 +1,6 @@
-//! W3C trace context of a request: carried between HTTP headers and `_meta`.
+//! W3C trace context of a request or notification: carried between HTTP headers and `_meta`.
 //!
-//! Used by `client::request` and `link::sse` (from `_meta` to the headers for a server) and by the gateway's HTTP faces
+//! Used by `client` and `link::sse` (from `_meta` to the headers for a server) and by the gateway's HTTP faces
 //! (from a client's headers to `_meta`). Members of `_meta` that a client sent win over its headers, and always pass
 //! unchanged. A value becomes a header, or a member, only if it has the form that the W3C gives it: a server's or a
 //! client's text cannot add a header. It starts no trace and records none.
@@ -13,6 +13,7 @@ use bytestring::ByteString;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::json::{JsonEdit, JsonKind, JsonMembers, Raw, decode_string, quote};
+use crate::meta::method;
 
 /// The `_meta` key, and the header, of the span that a request belongs to.
 pub const TRACE_PARENT: &str = "traceparent";
@@ -62,7 +63,8 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: &str) {
 }
 
 /// Returns the text of a client's HTTP request with the trace context of its headers in the `_meta` of each JSON-RPC
-/// request. A text without such headers, or that is no JSON, is returned as it is.
+/// request, and of each notification that goes on to a server. A text without such headers, or that is no JSON, is
+/// returned as it is.
 pub fn with_header_context(text: ByteString, headers: &HeaderMap) -> ByteString {
     if !KEYS.iter().any(|key| headers.contains_key(*key)) {
         return text;
@@ -100,12 +102,12 @@ impl<'a> HeaderContext<'a> {
     /// The message, or batch, with the context; `None` if nothing changes.
     fn add_to(&self, message: &Raw) -> Option<Raw> {
         if message.kind() != JsonKind::Array {
-            return self.add_to_request(message);
+            return self.add_to_single(message);
         }
         let mut changed = false;
         let mut messages: Vec<Raw> = message.elements().collect();
         for message in &mut messages {
-            if let Some(with) = self.add_to_request(message) {
+            if let Some(with) = self.add_to_single(message) {
                 *message = with;
                 changed = true;
             }
@@ -113,11 +115,16 @@ impl<'a> HeaderContext<'a> {
         changed.then(|| Raw::array(messages))
     }
 
-    /// The request with the members that it lacks. Notifications and answers stay as they are, and so does a request
-    /// with parameters that are no object.
-    fn add_to_request(&self, message: &Raw) -> Option<Raw> {
+    /// The message with the members that it lacks. Answers and the protocol's own notifications stay as they are, and
+    /// so does a message with parameters that are no object.
+    fn add_to_single(&self, message: &Raw) -> Option<Raw> {
         let found = message.members().find_each(["method", "id", "params"]);
-        let Ok([Some(_), Some(_), params]) = found else { return None };
+        let Ok([Some(method), id, params]) = found else { return None };
+        let is_forwarded =
+            || decode_string(method).is_some_and(|name| method::is_extension_notification(&name));
+        if id.is_none() && !is_forwarded() {
+            return None;
+        }
         let meta = JsonMembers::of(params.unwrap_or("{}")).find_each(["_meta"]).ok()?[0];
         let [parent, state, baggage] =
             JsonMembers::of(meta.unwrap_or("{}")).find_each(KEYS).ok()?;
@@ -233,7 +240,7 @@ mod tests {
             check(wrong, &request(""), &request(""));
         }
         for other in [
-            r#"{"jsonrpc":"2.0","method":"notifications/x"}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":[1]}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":[]}}"#,
@@ -241,11 +248,15 @@ mod tests {
         ] {
             check(&parent, other, other);
         }
-        let note = r#"{"jsonrpc":"2.0","method":"n"}"#;
+        let note = |params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/things/moved"{params}}}"#)
+        };
+        check(&parent, &note(""), &note(&added));
+        let known = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
         check(
             &parent,
-            &format!("[{note}, {}]", request("")),
-            &format!("[{note},{}]", request(&added)),
+            &format!("[{known}, {}]", request("")),
+            &format!("[{known},{}]", request(&added)),
         );
     }
 }

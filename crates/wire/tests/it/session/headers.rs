@@ -7,7 +7,7 @@ use switchboard_wire::json::Raw;
 
 use super::{
     options, over_http, raw,
-    web::{self, methods, web},
+    web::{self, Asked, methods, web},
 };
 use crate::http::soon;
 
@@ -108,5 +108,12 @@ async fn trace_context_becomes_headers_in_both_eras() {
             assert_eq!(text("headers"), expected, "modern: {is_modern}");
             assert!(text("meta").contains(meta), "{}", text("meta"));
         }
+        let params = raw(&format!(r#"{{"_meta":{{{traced}}}}}"#));
+        soon(client.notify("notifications/things/moved", Some(&params))).await.unwrap();
+        let asked = server.requests().into_iter().map(Asked::new);
+        let note = asked.filter(|asked| asked.method == "notifications/things/moved").last();
+        let http = note.unwrap().http;
+        let found = ["traceparent", "tracestate", "baggage"].map(|name| http.header(name));
+        assert_eq!(found, [Some(PARENT), Some("a=1"), Some("k=v")], "modern: {is_modern}");
     }
 }
