@@ -383,8 +383,16 @@ impl ToolFilter {
 
     /// Whether a tool with this name is shown.
     pub fn shows_tool(&self, tool: &str) -> bool {
-        let matches =
-            |globs: &[String]| globs.iter().any(|glob| crate::policy::glob_matches(glob, tool));
+        self.shows_any(&[tool])
+    }
+
+    /// Whether a tool that has several names is shown: one denied name hides it, one allowed name shows it.
+    pub fn shows_any(&self, names: &[&str]) -> bool {
+        let matches = |globs: &[String]| {
+            let is_named =
+                |glob: &String| names.iter().any(|name| crate::policy::glob_matches(glob, name));
+            globs.iter().any(is_named)
+        };
         !matches(&self.deny) && self.allow.as_deref().is_none_or(matches)
     }
 }

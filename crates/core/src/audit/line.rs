@@ -158,6 +158,7 @@ fn reason_word(because: &DecisionReason) -> &'static str {
         DecisionReason::Classifier { .. } => "classifier",
         DecisionReason::UnclearSettings { .. } => "unclear-settings",
         DecisionReason::RepeatedArgument { .. } => "repeated-argument",
+        DecisionReason::Agent { .. } => "agent",
         DecisionReason::NotForModels => "not-for-models",
         DecisionReason::NotForApps => "not-for-apps",
         DecisionReason::NotLent { .. } => "not-lent",

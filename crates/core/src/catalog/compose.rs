@@ -5,7 +5,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use switchboard_config::{Scope, ToolFilter, glob_matches};
+use switchboard_config::{Scope, ToolFilter};
 
 use super::{
     Catalog, ConfiguredServer, ItemLabel, ListedPrompt, ListedResource, ListedTemplate, ListedTool,
@@ -162,15 +162,10 @@ fn shows(
         && view.agent.is_none_or(|agent| agent_sees(agent, tool, label))
 }
 
-/// Whether an agent sees a tool. A tool has several names here: one denied name hides it, one allowed name shows
-/// it.
+/// Whether an agent sees a tool.
 fn agent_sees(agent: &ToolFilter, tool: &Tool, label: &ItemLabel) -> bool {
     let server = format!("mcp__{}", label.server().normal());
-    let names = [&label.full_name(), &label.name(NameStyle::Full), &tool.name, &server];
-    let matches = |globs: &[String]| {
-        globs.iter().any(|pattern| names.iter().any(|name| glob_matches(pattern, name)))
-    };
-    !matches(&agent.deny) && agent.allow.as_deref().is_none_or(matches)
+    agent.shows_any(&[&label.full_name(), &label.name(NameStyle::Full), &tool.name, &server])
 }
 
 // === impl CatalogIndex ===

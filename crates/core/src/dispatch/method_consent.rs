@@ -24,6 +24,7 @@ impl Stage {
     ) -> Result<DecisionReason, CallError> {
         let tool = format!("{METHOD_PREFIX}{}", request.method);
         let name = format!("mcp__{}__{tool}", placed.normal);
+        self.check_agent(placed, &name, &tool)?;
         let permissions = self.applied.permissions.with_mode(self.mode());
         let params = request.params();
         let subject = PermissionSubject {
@@ -65,6 +66,17 @@ impl Stage {
             allow,
         };
         Box::pin(self.ask_person(placed, &name, question, &target)).await
+    }
+
+    /// Refuses a method that an agent's file does not name among its tools.
+    fn check_agent(&self, placed: &AppliedServer, name: &str, tool: &str) -> Result<(), CallError> {
+        let Some(agent) = &self.applied.desired.agent else { return Ok(()) };
+        let server = format!("mcp__{}", placed.normal);
+        if agent.tools.shows_any(&[name, tool, &server]) {
+            return Ok(());
+        }
+        let because = DecisionReason::Agent { agent: agent.name.clone() };
+        Err(super::consent::denied_error(name, because, None))
     }
 
     /// The verdict of the hooks before a call, which see the method as a tool and its parameters as input.

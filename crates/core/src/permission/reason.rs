@@ -61,6 +61,11 @@ pub enum DecisionReason {
         /// The rule.
         rule: CitedRule,
     },
+    /// The method is called by an agent whose file does not name it among its tools.
+    Agent {
+        /// The agent's name.
+        agent: String,
+    },
     /// The tool's server offers the tool to apps only, and a model called it.
     NotForModels,
     /// The tool's server does not offer the tool to apps, and an app called it.
@@ -134,6 +139,7 @@ impl DecisionReason {
             | Self::Interaction
             | Self::UnclearSettings { .. }
             | Self::RepeatedArgument { .. }
+            | Self::Agent { .. }
             | Self::NotForModels
             | Self::NotForApps
             | Self::NotLent { .. }
@@ -157,6 +163,7 @@ impl DecisionReason {
             | Self::BuiltIn
             | Self::UnclearSettings { .. }
             | Self::RepeatedArgument { .. }
+            | Self::Agent { .. }
             | Self::NotForModels
             | Self::NotForApps
             | Self::NotLent { .. }
@@ -191,6 +198,9 @@ impl DecisionReason {
             }
             Self::RepeatedArgument { name, .. } => {
                 format!("send each member of the arguments once; `{name}` is there twice")
+            }
+            Self::Agent { agent } => {
+                format!("name it under `tools` in the file of agent `{agent}`")
             }
             Self::NobodyAsked { .. } => {
                 "choose a mode that asks with `--mode` or `permissions.defaultMode`".to_owned()
@@ -269,6 +279,7 @@ impl fmt::Display for DecisionReason {
                     "its arguments have `{name}` more than once, and the {rule} depends on them"
                 )
             }
+            Self::Agent { agent } => write!(f, "it is not among the tools of agent `{agent}`"),
             Self::NotForModels => f.write_str("its server offers it to apps only, not to models"),
             Self::NotForApps => f.write_str("its server offers it to models only, not to apps"),
             Self::NotLent { why } => f.write_str(why),

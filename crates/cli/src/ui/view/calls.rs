@@ -105,6 +105,7 @@ pub(super) fn decided(line: &AuditCallLine) -> String {
         Some("built-in") => ", built in",
         Some("unclear-settings") => ", the settings are unclear",
         Some("repeated-argument") => ", an argument is repeated",
+        Some("agent") => ", not a tool of the agent",
         Some("not-for-models") => ", not for models",
         Some("not-for-apps") => ", not for apps",
         Some("nobody-asked") => ", the mode does not ask",

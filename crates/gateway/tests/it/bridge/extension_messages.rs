@@ -21,7 +21,7 @@ use super::thing_server::{CLIENT, ID, ThingServer, gateway, pairings, with_setti
 use super::{Gateway, raw, soon};
 
 /// The next call that ends.
-async fn next_record(
+pub(super) async fn next_record(
     calls: &mut broadcast::Receiver<switchboard_core::engine::EngineEvent>,
 ) -> std::sync::Arc<CallRecord> {
     match soon(calls.recv()).await.unwrap().what {

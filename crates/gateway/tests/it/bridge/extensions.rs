@@ -1,9 +1,12 @@
 //! Tests of extensions that the gateway does not know: declared, called and notified in all pairings of eras.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::Mode;
+use switchboard_core::audit::CallDecision;
+use switchboard_core::permission::DecisionReason;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
 use switchboard_wire::client::{CallRequest, Client, InboxEvent, ListKind, ServerInbox};
@@ -11,9 +14,10 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::server::ChangeNotification;
 use switchboard_wire::{Era, Version};
 
+use super::extension_messages::next_record;
 use super::matrix::run;
 use super::thing_server::{CLIENT, ID, ThingServer, gateway, pairings, with_settings};
-use super::{raw, soon};
+use super::{Gateway, desired_for_agent, raw, soon};
 
 pub(super) async fn names(client: &Client) -> Vec<String> {
     let listed = soon(client.list(ListKind::Tools)).await.unwrap().items;
@@ -144,6 +148,42 @@ async fn rules_name_methods() {
         let (client, _inbox) = gateway.client(Version::LATEST, CLIENT).await;
         let outcome = list_things(&client, "{}").await;
         assert_eq!(outcome.is_ok(), is_allowed, "{settings} {mode:?}: {outcome:?}");
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn the_tools_of_an_agent_decide_about_methods() {
+    for (tools, is_allowed) in [
+        ("tools: mcp__one__nothing", false),
+        ("tools: mcp__two__*", false),
+        ("tools: mcp__one__*", true),
+        ("tools: mcp__one", true),
+        ("tools: mcp__one__method:things/*", true),
+        ("disallowedTools: mcp__one__method:things/list", false),
+        ("disallowedTools: mcp__one__plain", true),
+        ("description: A helper.", true),
+    ] {
+        let folder = Arc::new(tempfile::tempdir().unwrap());
+        let agents = folder.path().join(".config/switchboard/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        std::fs::write(agents.join("helper.md"), format!("---\n{tools}\n---\n")).unwrap();
+        let desired = desired_for_agent(&folder, "helper");
+        let server = ThingServer::new("{}");
+        let in_process = vec![server.in_process("one", Era::Modern)];
+        let options = BridgeOptions::default();
+        let gateway = Gateway::desiring(folder, in_process, desired, options).await;
+        let (client, _inbox) = gateway.client(Version::LATEST, CLIENT).await;
+        let mut calls = gateway.engine.calls();
+        let outcome = list_things(&client, "{}").await;
+        let record = next_record(&mut calls).await;
+        assert_eq!(outcome.is_ok(), is_allowed, "{tools}: {outcome:?}");
+        assert_eq!(server.requested.borrow().is_empty(), !is_allowed, "{tools}");
+        let is_refused = matches!(
+            &record.decision,
+            Some(CallDecision::Denied(DecisionReason::Agent { agent })) if agent == "helper"
+        );
+        assert_eq!(is_refused, !is_allowed, "{tools}: {record:?}");
         gateway.engine.shutdown().await;
     }
 }

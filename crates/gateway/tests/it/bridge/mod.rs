@@ -57,12 +57,21 @@ struct Gateway {
 
 /// What the files of a folder, and settings of one run, desire.
 fn desired_in(folder: &tempfile::TempDir, settings: &str) -> Desired {
+    let dynamic = vec![DynamicConfig::Text(settings.to_owned())];
+    resolve(folder, &ResolveOptions { dynamic, ..ResolveOptions::default() })
+}
+
+/// What the files of a folder desire for an agent.
+fn desired_for_agent(folder: &tempfile::TempDir, agent: &str) -> Desired {
+    resolve(folder, &ResolveOptions { agent: Some(agent.to_owned()), ..ResolveOptions::default() })
+}
+
+fn resolve(folder: &tempfile::TempDir, options: &ResolveOptions) -> Desired {
     let home = folder.path().to_str().unwrap().to_owned();
     let env = [("HOME".to_owned(), home.clone())].into();
     let mut surroundings = HostContext::for_platform(Platform::Linux, env, home.into()).unwrap();
     surroundings.managed_dir = folder.path().join("managed");
-    let dynamic = vec![DynamicConfig::Text(settings.to_owned())];
-    resolve_desired(&surroundings, &ResolveOptions { dynamic, ..ResolveOptions::default() })
+    resolve_desired(&surroundings, options)
 }
 
 impl Gateway {
@@ -116,6 +125,16 @@ impl Gateway {
         options: BridgeOptions,
     ) -> Self {
         let desired = desired_in(&folder, settings);
+        Self::desiring(folder, in_process, desired, options).await
+    }
+
+    /// A gateway with servers of a test, and a desired state.
+    async fn desiring(
+        folder: Arc<tempfile::TempDir>,
+        in_process: Vec<InProcessServer>,
+        desired: Desired,
+        options: BridgeOptions,
+    ) -> Self {
         let workspace =
             Workspace { id: WorkspaceId::from("test"), environment: Arc::new([]), in_process };
         let mut engine = EngineOptions::new("gateway", "1", ProcessGuard::none());
