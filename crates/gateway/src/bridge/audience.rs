@@ -26,7 +26,7 @@ use super::apps::{UiAddress, UiAddressForm};
 use super::lists::ListCache;
 use super::skills;
 use super::view::BridgeView;
-use super::view_session::{ViewSession, announced_number};
+use super::view_session::ViewSession;
 use crate::view_provider::ViewSelection;
 
 /// A server's notification about an unchanged list is dropped this soon after an announcement of the list: each
@@ -164,7 +164,7 @@ impl Audience {
         let hearing = sessions.iter().filter(|session| session.hears_event(event));
         let seen: BTreeSet<u64> = hearing.map(|session| session.seen_number()).collect();
         for seen in seen {
-            self.changes.announce_from(announced_number(seen, &change), change.clone());
+            self.changes.announce_from(seen, change.clone());
         }
     }
 

@@ -16,7 +16,7 @@ use switchboard_core::{Caller, Engine};
 use switchboard_wire::Era;
 use switchboard_wire::client::ListKind;
 use switchboard_wire::json::Raw;
-use switchboard_wire::server::{ChangeNotification, SourceFilter};
+use switchboard_wire::server::SourceFilter;
 
 use super::audience::{AnnouncedLists, Audience, RecentViewNumbers};
 
@@ -28,15 +28,10 @@ const MAX_IDLE_SESSIONS: usize = 8;
 /// others with some requests only (tasks with calls, for example); the engine reads these from the request.
 const KIND_MEMBERS: [&str; 3] = ["elicitation", "sampling", "roots"];
 
-/// Marks the view number of a notification of an extension, which only clients that declare extensions get. The
-/// engine never sets this bit of a view number.
-const EXTENSION_MARK: u64 = 1 << 63;
-
 /// The session of one kind of client.
 pub(super) struct ViewSession {
     engine: Engine,
     pub(super) caller: Caller,
-    declares_extensions: bool,
     /// The lists last announced to the session's clients.
     announced: AnnouncedLists,
     /// The view numbers that the session had lately.
@@ -57,9 +52,7 @@ impl ViewSession {
             audience.begin(&announced, &catalog);
         }
         let seen_numbers = RecentViewNumbers::default();
-        let declared = OpaqueCapabilities::of_client(&caller.session().capabilities).declared;
-        let declares_extensions = !declared.is_empty();
-        Self { engine: engine.clone(), caller, declares_extensions, announced, seen_numbers }
+        Self { engine: engine.clone(), caller, announced, seen_numbers }
     }
 
     /// Returns the number of the lists that the session's clients see: sessions of one audience with equal numbers
@@ -71,13 +64,8 @@ impl ViewSession {
     }
 
     /// Whether the session has this view number, or had it a moment ago: an announcement from then is still on its
-    /// way. A number with [`EXTENSION_MARK`] is none of a client without extensions.
+    /// way.
     fn has_seen(&self, number: u64) -> bool {
-        let is_of_extension = number & EXTENSION_MARK != 0;
-        if is_of_extension && !self.declares_extensions {
-            return false;
-        }
-        let number = number & !EXTENSION_MARK;
         self.seen_numbers.has(number) || self.engine.view_number(&self.caller) == number
     }
 
@@ -164,14 +152,6 @@ impl ViewSessions {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<ViewSession>>> {
         self.0.lock()
-    }
-}
-
-/// The view number from which a change is announced.
-pub(super) fn announced_number(seen: u64, change: &ChangeNotification) -> u64 {
-    match change {
-        ChangeNotification::Other(..) => seen | EXTENSION_MARK,
-        _ => seen,
     }
 }
 

@@ -109,7 +109,7 @@ impl Engine {
     }
 
     /// Returns the number of a session's view: sessions of one principal with equal numbers see equal catalogs. 0
-    /// is the principal's own view. Its highest bit is never set.
+    /// is the principal's own view.
     pub fn view_number(&self, caller: &Caller) -> u64 {
         self.0.session_view(caller).map_or(0, |view| view.id)
     }

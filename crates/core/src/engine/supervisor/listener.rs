@@ -141,10 +141,10 @@ impl Inner {
         }
     }
 
-    /// Publishes a notification of an extension, if the clients of the connection declared extensions.
+    /// Publishes a notification of an extension. All clients of the connection get it, as they would from the server
+    /// itself: a client need not declare an extension in order to listen.
     fn pass_on(&self, connection: &Connection, notification: Notification) {
-        let declares_any = !connection.spec().class.opaque.is_empty();
-        if declares_any && method::is_extension_notification(&notification.method()) {
+        if method::is_extension_notification(&notification.method()) {
             self.publish_event(connection, &EngineEventKind::Notification(notification));
         }
     }
