@@ -90,16 +90,31 @@ impl OpaqueCapabilities {
     }
 
     /// Whether a capability that a method belongs to is here: `vendor.example/things` has `things/list`,
-    /// `vendor.example/things/list` and `notifications/things/changed`; the option `resources.things` has
-    /// `resources/things`.
+    /// `things.list`, `vendor.example/things/list` and `notifications/things/changed`; the option `resources.things`
+    /// has `resources/things`.
     pub fn has_method(&self, method: &str) -> bool {
-        let method = method.strip_prefix("notifications/").unwrap_or(method);
+        let method = without_direction(method);
         self.0.keys().any(|path| {
             path.method_prefixes().iter().any(|prefix| {
                 let rest = method.strip_prefix(&**prefix);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
             })
         })
+    }
+
+    /// Whether a capability of a method's vendor is here: `vendor.example/things` is of the vendor of
+    /// `vendor.example/ask`, though no name says that the method belongs to it.
+    pub fn has_vendor_of(&self, method: &str) -> bool {
+        let Some(vendor) = vendor_of(without_direction(method)) else { return false };
+        self.0.keys().any(|path| match path {
+            CapabilityPath::Option(_) => false,
+            path => vendor_of(path.name()) == Some(vendor),
+        })
+    }
+
+    /// Whether a peer that declares these capabilities may get requests with this method.
+    pub fn accepts_method(&self, method: &str) -> bool {
+        self.has_method(method) || self.has_vendor_of(method)
     }
 
     /// Adds these capabilities to `capabilities`: an option only where its capability is declared there.
@@ -170,6 +185,16 @@ impl CapabilityPath {
     }
 }
 
+/// The method without the prefix that every notification has.
+fn without_direction(method: &str) -> &str {
+    method.strip_prefix("notifications/").unwrap_or(method)
+}
+
+/// The vendor in the name of a method or a capability: the part before the first slash.
+fn vendor_of(name: &str) -> Option<&str> {
+    name.split_once('/').map(|(vendor, _)| vendor).filter(|vendor| !vendor.is_empty())
+}
+
 impl fmt::Display for CapabilityPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name: String = self.name().chars().take(MAX_SHOWN_CHARS).collect();
@@ -225,18 +250,29 @@ mod tests {
     #[test]
     fn a_method_belongs_to_the_extension_that_names_it() {
         let declared = read(r#"{"extensions":{"vendor.example/things":{}}}"#).declared;
-        for (method, expected) in [
-            ("things/list", true),
-            ("vendor.example/things/list", true),
-            ("notifications/things/changed", true),
-            ("things", true),
-            ("thingsome/list", false),
-            ("other/list", false),
+        for (method, is_of_extension, is_of_vendor) in [
+            ("things/list", true, false),
+            ("things.list", true, false),
+            ("vendor.example/things/list", true, true),
+            ("vendor.example/things.list", true, true),
+            ("notifications/things/changed", true, false),
+            ("things", true, false),
+            ("vendor.example/refresh", false, true),
+            ("notifications/vendor.example/refreshed", false, true),
+            ("thingsome/list", false, false),
+            ("vendor.example.org/refresh", false, false),
+            ("vendor.example", false, false),
+            ("other/list", false, false),
+            ("/list", false, false),
+            ("", false, false),
         ] {
-            assert_eq!(declared.has_method(method), expected, "{method}");
+            let found = (declared.has_method(method), declared.has_vendor_of(method));
+            assert_eq!(found, (is_of_extension, is_of_vendor), "{method}");
+            assert_eq!(declared.accepts_method(method), is_of_extension || is_of_vendor);
         }
         let option = read(r#"{"sampling":{"things":{}}}"#).declared;
         assert!(option.has_method("sampling/things/list") && !option.has_method("things/list"));
+        assert!(!option.has_vendor_of("sampling/other"));
     }
 
     #[test]

@@ -214,7 +214,7 @@ impl Stage {
             {
                 return None;
             }
-            extension if self.caller.class().opaque.has_method(extension) => return None,
+            extension if self.caller.class().opaque.accepts_method(extension) => return None,
             _ => return Some(self.answer_one(placed, question).await),
         }
         .map(|result| question.answer(result))

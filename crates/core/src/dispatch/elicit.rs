@@ -145,7 +145,7 @@ impl Stage {
         question: &InputRequest,
     ) -> InputResponse {
         let can_answer = self.caller.session().answers == QuestionAnswerer::Caller
-            && self.caller.class().opaque.has_method(&question.method);
+            && self.caller.class().opaque.accepts_method(&question.method);
         if !can_answer {
             return question.refuse_method();
         }

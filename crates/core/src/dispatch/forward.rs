@@ -1,8 +1,8 @@
 //! Forwards requests and notifications with methods that the engine does not know.
 //!
 //! Used by `dispatch`. It determines the server by a tool, prompt or resource in the parameters, by the only server
-//! that declares the extension, or by the only server there is. Servers that rules hide do not count. Permission judges them as the tool `method:<name>` of
-//! their server (`method_consent`). It does not know the meaning of a method.
+//! that declares the extension, or by the only server there is. Servers that rules hide do not count. Permission judges
+//! a method as the tool `method:<name>` of its server (`method_consent`). It does not know the meaning of a method.
 
 use std::sync::Arc;
 
@@ -108,10 +108,10 @@ impl Stage {
             return Ok(Some(Recipient { server: self.applied_server(&server)?, item: Some(item) }));
         }
         let server = self.owner_of_uri(params).or_else(|| {
-            let snapshot = self.snapshot();
-            let mut declaring = declaring(&snapshot, &request.method);
-            let first = declaring.next().map(str::to_owned);
-            if declaring.next().is_some() { None } else { first }
+            match &declaring(&self.snapshot(), &request.method)[..] {
+                [only] => Some((*only).to_owned()),
+                _ => None,
+            }
         });
         if let Some(server) = server {
             return Ok(Some(Recipient { server: self.applied_server(&server)?, item: None }));
@@ -161,23 +161,26 @@ fn not_of_extension_error(request: &Request) -> CallError {
     CallError::UnknownMethod { method: request.method.to_string(), servers: Vec::new() }
 }
 
-/// The servers that declare an extension that a method belongs to, without those that rules hide.
-fn declaring<'a>(
-    snapshot: &'a WorkspaceSnapshot,
-    method: &'a str,
-) -> impl Iterator<Item = &'a str> {
-    snapshot.catalog.servers().filter(move |server| {
+/// The servers that declare an extension that a method belongs to, without those that rules hide; if there is none,
+/// those that declare an extension of the method's vendor.
+fn declaring<'a>(snapshot: &'a WorkspaceSnapshot, method: &str) -> Vec<&'a str> {
+    let declared = |server: &&str| {
         let facts = snapshot.server(server).and_then(|view| view.facts.as_ref());
-        let declared = facts.map(|facts| OpaqueCapabilities::of_server(&facts.capabilities));
-        declared.is_some_and(|reading| reading.declared.has_method(method))
-    })
+        let reading = facts.map(|facts| OpaqueCapabilities::of_server(&facts.capabilities));
+        reading.map(|reading| reading.declared).unwrap_or_default()
+    };
+    let servers = || snapshot.catalog.servers();
+    let of_extension: Vec<&str> =
+        servers().filter(|server| declared(server).has_method(method)).collect();
+    if !of_extension.is_empty() {
+        return of_extension;
+    }
+    servers().filter(|server| declared(server).has_vendor_of(method)).collect()
 }
 
 /// The servers that a request could be for: those that declare its extension, else all.
 fn candidates(snapshot: &WorkspaceSnapshot, method: &str) -> Vec<String> {
-    let declaring: Vec<String> = declaring(snapshot, method).map(str::to_owned).collect();
-    if declaring.is_empty() {
-        return snapshot.catalog.servers().map(str::to_owned).collect();
-    }
-    declaring
+    let declaring = declaring(snapshot, method);
+    let all = || snapshot.catalog.servers().map(str::to_owned).collect();
+    if declaring.is_empty() { all() } else { declaring.into_iter().map(str::to_owned).collect() }
 }

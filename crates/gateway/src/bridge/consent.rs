@@ -53,7 +53,7 @@ pub(super) fn can_be_asked(about: &QuestionKind, context: &RequestContext) -> bo
         QuestionKind::Sampling { .. } => has(&["sampling"]),
         QuestionKind::Roots => has(&["roots"]),
         QuestionKind::Extension { method, .. } => {
-            OpaqueCapabilities::of_client(&context.capabilities).declared.has_method(method)
+            OpaqueCapabilities::of_client(&context.capabilities).declared.accepts_method(method)
         }
     }
 }

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use switchboard_config::Mode;
 use switchboard_core::catalog::{NameStyle, instructions};
+use switchboard_core::connection::OpaqueCapabilities;
 use switchboard_core::engine::{ArgumentCheck, AttachError, PrincipalLease, QuestionAnswerer};
 use switchboard_core::{Caller, Request, Session, WorkspaceSnapshot};
 use switchboard_wire::Version;
@@ -168,8 +169,8 @@ impl BridgeView {
             !matches!(capabilities.peek_path(&[*kind]), Ok(None | Some("false" | "null")) | Err(_))
         };
         // A server may also ask for something of an extension.
-        let can_ask = ["elicitation", "sampling", "roots", "extensions", "experimental"];
-        let can_ask = can_ask.iter().any(offers);
+        let can_ask = ["elicitation", "sampling", "roots"].iter().any(offers)
+            || !OpaqueCapabilities::of_client(capabilities).declared.is_empty();
         Session {
             answers: if can_ask { QuestionAnswerer::Caller } else { QuestionAnswerer::Queue },
             client: name.and_then(|name| name.to_text()).unwrap_or_default(),

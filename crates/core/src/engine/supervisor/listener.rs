@@ -183,7 +183,7 @@ impl Inner {
             method::ELICIT => QuestionKind::Elicitation { params },
             method::SAMPLE => QuestionKind::Sampling { params },
             // Each session of the connection declares these extensions.
-            other if connection.spec().class.opaque.has_method(other) => {
+            other if connection.spec().class.opaque.accepts_method(other) => {
                 QuestionKind::Extension { method: other.to_owned(), params }
             }
             // Dropping the question answers it with an error: -32601 for a method that clients do not have.

@@ -191,17 +191,53 @@ async fn the_tools_of_an_agent_decide_about_methods() {
 #[tokio::test]
 async fn a_servers_request_reaches_a_client_that_declared_the_extension() {
     for (era, version) in pairings() {
+        for (declared, method, expected) in [
+            (CLIENT, "things/ask", true),
+            (CLIENT, "vendor.example/ask", true),
+            (CLIENT, "other.example/ask", false),
+            (r#"{"things":{}}"#, "things/ask", true),
+            (r#"{"elicitation":{},"things":{}}"#, "things.ask", true),
+            (r#"{"elicitation":{"things":{}}}"#, "elicitation/things", true),
+            (r#"{"elicitation":{}}"#, "things/ask", false),
+            ("{}", "things/ask", false),
+        ] {
+            let cell = format!("{version} client, {era} server, {declared} {method}");
+            let server = ThingServer::new("{}");
+            let gateway = gateway(&[("one", &server)], era).await;
+            let (client, _inbox) = gateway.client(version, declared).await;
+            let arguments = raw(&json!({ "method": method }).to_string());
+            let asking = CallRequest::call_tool("one__plain", &arguments);
+            let (happened, result) = soon(run(&client, asking, r#"{"thing":1.50}"#)).await;
+            if expected {
+                assert_eq!(happened, [method], "{cell}: {result:?}");
+                assert_eq!(result.unwrap()["said"], r#"{"thing":1.50}"#, "{cell}");
+            } else {
+                assert_eq!(happened, [""; 0], "{cell}: {result:?}");
+            }
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_request_goes_to_the_server_of_its_extension_or_vendor() {
+    for (era, version) in pairings() {
         let cell = format!("{version} client, {era} server");
-        let server = ThingServer::new("{}");
-        let gateway = gateway(&[("one", &server)], era).await;
+        let widgets = r#"{"tools":{},"extensions":{"com.example/widgets":{}}}"#;
+        let servers = [ThingServer::new("{}"), ThingServer::declaring(widgets)];
+        let gateway = gateway(&[("one", &servers[0]), ("two", &servers[1])], era).await;
         let (client, _inbox) = gateway.client(version, CLIENT).await;
-        let asking = CallRequest::call_tool("one__plain", &raw("{}"));
-        let (happened, result) = soon(run(&client, asking.clone(), r#"{"thing":1.50}"#)).await;
-        assert_eq!(happened, ["things/ask"], "{cell}: {result:?}");
-        assert_eq!(result.unwrap()["said"], r#"{"thing":1.50}"#, "{cell}");
-        let (other, _inbox) = gateway.client(version, r#"{"elicitation":{}}"#).await;
-        let (happened, result) = soon(run(&other, asking, "{}")).await;
-        assert_eq!(happened, [""; 0], "{cell}: {result:?}");
+        let methods = ["com.example/refresh", "widgets.refresh", "com.example/widgets.refresh"];
+        for method in methods {
+            let call = CallRequest::new(method, Some(raw("{}")));
+            let unknown = soon(client.call(call).result()).await.unwrap_err();
+            assert_eq!(unknown.code(), Some(-32601), "{cell}: {unknown}");
+        }
+        assert_eq!(*servers[1].requested.borrow(), methods, "{cell}");
+        let call = CallRequest::new("other.example/refresh", Some(raw("{}")));
+        let unclear = soon(client.call(call).result()).await.unwrap_err().to_string();
+        assert!(unclear.contains("`one`, `two`"), "{cell}: {unclear}");
+        assert_eq!(*servers[0].requested.borrow(), [""; 0], "{cell}");
         gateway.engine.shutdown().await;
     }
 }

@@ -118,9 +118,11 @@ impl ThingServer {
                 Ok(HandlerReply::Complete(raw(&json!({ "content": [], "said": said }).to_string())))
             }
             ("tools/call", None) => {
+                let method = asked.params.get_path(&["arguments", "method"]).ok().flatten();
+                let method = method.and_then(|method| method.to_text());
                 let question = InputRequest {
                     key: "q".to_owned(),
-                    method: "things/ask".to_owned(),
+                    method: method.unwrap_or_else(|| "things/ask".to_owned()),
                     params: raw(r#"{"which":1.0}"#),
                 };
                 Ok(HandlerReply::NeedsInput { questions: vec![question], state: None })
