@@ -11,15 +11,31 @@ use switchboard_wire::meta::method;
 
 use super::call_recorder::CallRecorder;
 use super::prompts_and_resources::{plain_outcome, send_through};
-use super::tool::text;
 use super::{CallError, CallFinish, RepeatSafety, Request, Stage};
 use crate::connection::OpaqueCapabilities;
 use crate::engine::{AppliedServer, WorkspaceSnapshot};
 
-/// The server of a request, and the name there of the tool or prompt that the request names.
+/// Where the parameters of an unknown method may name a tool or prompt.
+const ITEM_PATHS: [&[&str]; 4] = [&["name"], &["ref", "name"], &["tool"], &["toolName"]];
+/// Where the parameters of an unknown method may name a resource.
+const URI_PATHS: [&[&str]; 2] = [&["uri"], &["ref", "uri"]];
+/// The member of those parameters that may name several resources.
+const URIS: &str = "uris";
+/// The most resources of one request whose server is looked up.
+const MAX_URIS: usize = 64;
+
+/// The server of a request, and the tools and prompts of it that the request names.
 struct Recipient {
     server: Arc<AppliedServer>,
-    item: Option<String>,
+    items: Vec<ItemReference>,
+}
+
+/// A tool or prompt that a request names.
+struct ItemReference {
+    path: &'static [&'static str],
+    server: String,
+    /// Its name there.
+    name: String,
 }
 
 /// Forwards a request to its server.
@@ -74,16 +90,20 @@ impl Stage {
             let because = self.permit_method(placed, &request).await?;
             record.set_decision(&because);
         }
-        let Some(item) = &recipient.item else { return Ok(request) };
-        let params = request.params();
-        request.with_edits(&params, &[JsonEdit::set(&["name"], &quote(item))])
+        if recipient.items.is_empty() {
+            return Ok(request);
+        }
+        let (items, params) = (&recipient.items, request.params());
+        let names: Vec<String> = items.iter().map(|item| quote(&item.name)).collect();
+        let edits = items.iter().zip(&names).map(|(item, name)| JsonEdit::set(item.path, name));
+        request.with_edits(&params, &edits.collect::<Vec<_>>())
     }
 
     async fn recipient(&self, request: &Request) -> Result<Recipient, CallError> {
         let params = request.params();
         if let Some(server) = &request.server {
-            let item = self.named_item(&params, Some(server)).map(|(_, item)| item);
-            return Ok(Recipient { server: self.applied_server(server)?, item });
+            let items = self.named_items(&params, Some(server));
+            return Ok(Recipient { server: self.applied_server(server)?, items });
         }
         if let Some(recipient) = self.known_recipient(request, &params)? {
             return Ok(recipient);
@@ -104,8 +124,11 @@ impl Stage {
         request: &Request,
         params: &Raw,
     ) -> Result<Option<Recipient>, CallError> {
-        if let Some((server, item)) = self.named_item(params, None) {
-            return Ok(Some(Recipient { server: self.applied_server(&server)?, item: Some(item) }));
+        let mut items = self.named_items(params, None);
+        if let Some(first) = items.first() {
+            let server = first.server.clone();
+            items.retain(|item| item.server == server);
+            return Ok(Some(Recipient { server: self.applied_server(&server)?, items }));
         }
         let server = self.owner_of_uri(params).or_else(|| {
             match &declaring(&self.snapshot(), &request.method)[..] {
@@ -114,9 +137,10 @@ impl Stage {
             }
         });
         if let Some(server) = server {
-            return Ok(Some(Recipient { server: self.applied_server(&server)?, item: None }));
+            let server = self.applied_server(&server)?;
+            return Ok(Some(Recipient { server, items: Vec::new() }));
         }
-        Ok(self.only_server().map(|server| Recipient { server, item: None }))
+        Ok(self.only_server().map(|server| Recipient { server, items: Vec::new() }))
     }
 
     /// The only server that there is, or that no rule hides.
@@ -131,24 +155,40 @@ impl Stage {
         }
     }
 
-    /// The server of the tool or prompt that `name` in the parameters is, and its name there.
-    fn named_item(&self, params: &Raw, server: Option<&str>) -> Option<(String, String)> {
-        let name = text(params, "name").ok()?;
+    /// The tools and prompts that the parameters name, of `server` or of any server.
+    fn named_items(&self, params: &Raw, server: Option<&str>) -> Vec<ItemReference> {
         let snapshot = self.snapshot();
         let named = snapshot.catalog.names(self.caller.session().names);
-        let tool = named.tool(&name).map(|listed| (listed.server(), &*listed.tool.name));
-        let prompt = || named.prompt(&name).map(|listed| (listed.server(), &*listed.prompt.name));
-        let (owner, item) = tool.or_else(prompt)?;
-        let is_meant = server.is_none_or(|server| server == owner);
-        is_meant.then(|| (owner.to_owned(), item.to_owned()))
+        let find = |path: &'static [&'static str]| {
+            let name = text_at(params, path)?;
+            let tool = named.tool(&name).map(|listed| (listed.server(), &*listed.tool.name));
+            let prompt =
+                || named.prompt(&name).map(|listed| (listed.server(), &*listed.prompt.name));
+            let (owner, name) = tool.or_else(prompt)?;
+            let item = ItemReference { path, server: owner.to_owned(), name: name.to_owned() };
+            server.is_none_or(|server| server == owner).then_some(item)
+        };
+        ITEM_PATHS.into_iter().filter_map(find).collect()
     }
 
-    /// The server of the resource that the parameters name.
+    /// The server of the resources that the parameters name, if they are all of one server.
     fn owner_of_uri(&self, params: &Raw) -> Option<String> {
-        let uri = text(params, "uri").ok()?;
-        let mentioned = self.caller.workspace().mentioning_server(&self.caller.session().id, &uri);
-        self.snapshot().catalog.owner(&uri, mentioned.as_deref()).map(str::to_owned)
+        let single = URI_PATHS.into_iter().filter_map(|path| text_at(params, path));
+        let several = params.get(URIS).ok().flatten();
+        let several = several.iter().flat_map(Raw::elements).filter_map(|uri| uri.to_text());
+        let (snapshot, session) = (self.snapshot(), &self.caller.session().id);
+        let owner = |uri: String| {
+            let mentioned = self.caller.workspace().mentioning_server(session, &uri);
+            snapshot.catalog.owner(&uri, mentioned.as_deref()).map(str::to_owned)
+        };
+        let mut owners = single.chain(several.take(MAX_URIS)).filter_map(owner);
+        let first = owners.next()?;
+        owners.all(|other| other == first).then_some(first)
     }
+}
+
+fn text_at(params: &Raw, path: &[&str]) -> Option<String> {
+    params.get_path(path).ok().flatten()?.to_text()
 }
 
 /// Whether the program knows a method that is forwarded: reading skills is like reading resources.

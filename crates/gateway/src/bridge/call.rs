@@ -267,6 +267,9 @@ impl BridgeView {
             let server = self.addressed_server(found.server)?;
             return Ok(Some(AddressedRequest { server, ..found }));
         }
+        if let Some(found) = self.find_task(asked) {
+            return Ok(Some(found));
+        }
         Ok(self.requested_skill(asked).map(|address| AddressedRequest {
             params: skills::with_own_uri(&asked.params, &address),
             server: address.server,

@@ -173,10 +173,10 @@ impl UiAddressForm {
             }
             method::TOOLS_CALL | method::PROMPTS_GET => return None,
             method::COMPLETE => &["ref", "uri"],
-            _ => &["uri"],
+            method::RESOURCES_READ => &["uri"],
+            _ => return find_in_extension(&asked.params),
         };
-        let address = asked.params.peek_path(path).ok().flatten().and_then(decode_string)?;
-        let UiAddress { server, uri } = UiAddress::parse(&address)?;
+        let UiAddress { server, uri } = address_at(&asked.params, path)?;
         let (uri, name) = (quote(&uri), quote(&server));
         let mut edits = vec![JsonEdit::set(path, &uri)];
         if asked.method == method::TOOLS_CALL {
@@ -185,6 +185,41 @@ impl UiAddressForm {
         let params = asked.params.with_edits(&edits).ok()?;
         Some(AddressedRequest { server, params })
     }
+}
+
+fn address_at(params: &Raw, path: &[&str]) -> Option<UiAddress> {
+    let address = params.peek_path(path).ok().flatten().and_then(decode_string)?;
+    UiAddress::parse(&address)
+}
+
+/// The server that the parameters of an unknown method name, if they have addresses of one server only, and the
+/// parameters with its own URIs.
+fn find_in_extension(params: &Raw) -> Option<AddressedRequest> {
+    let mut found: Vec<(&[&str], UiAddress)> = Vec::new();
+    for path in [["uri"].as_slice(), &["ref", "uri"]] {
+        found.extend(address_at(params, path).map(|address| (path, address)));
+    }
+    let listed = params.get("uris").ok().flatten();
+    let listed: Vec<Raw> = listed.iter().flat_map(Raw::elements).collect();
+    let addresses: Vec<Option<UiAddress>> =
+        listed.iter().map(|uri| UiAddress::parse(&uri.to_text()?)).collect();
+    let single = found.iter().map(|(_, address)| address);
+    let mut servers = single.chain(addresses.iter().flatten());
+    let server = servers.next()?.server.clone();
+    if servers.any(|address| address.server != server) {
+        return None;
+    }
+    let mut edits: Vec<(&[&str], String)> =
+        found.iter().map(|(path, address)| (*path, quote(&address.uri))).collect();
+    if addresses.iter().any(Option::is_some) {
+        let own = listed.iter().zip(&addresses).map(|(uri, address)| match address {
+            Some(address) => Raw::string(&address.uri),
+            None => uri.clone(),
+        });
+        edits.push((&["uris"], Raw::array(own).to_string()));
+    }
+    let edits: Vec<_> = edits.iter().map(|(path, text)| JsonEdit::set(path, text)).collect();
+    Some(AddressedRequest { server, params: params.with_edits(&edits).ok()? })
 }
 
 fn is_named(params: &Raw, tool: &str) -> bool {

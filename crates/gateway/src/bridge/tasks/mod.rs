@@ -28,7 +28,7 @@ use switchboard_wire::{Era, Version};
 pub(super) use local_tasks::LocalTasks;
 pub(super) use related::{hide_task, hide_task_in, hide_task_of};
 
-use super::apps::ToolCaller;
+use super::apps::{AddressedRequest, ToolCaller};
 use super::view::BridgeView;
 use super::{call, refusal};
 use local_tasks::{LocalTask, LocalTaskState, LocalTaskStatus};
@@ -189,6 +189,29 @@ impl BridgeView {
                 let task = self.bridge().tasks.get(number);
                 let task = task.ok_or_else(|| gone("expired", "this task is no longer kept"))?;
                 self.ask_own_task(&task, &id, asked, era).await
+            }
+        }
+    }
+
+    /// The server of the task that a message of an extension names, and its parameters with the server's own id.
+    pub(super) fn find_task(&self, asked: &HandlerRequest) -> Option<AddressedRequest> {
+        let asked_method = &*asked.method;
+        if !method::is_extension_request(asked_method)
+            && !method::is_extension_notification(asked_method)
+        {
+            return None;
+        }
+        let id = asked.params.get("taskId").ok().flatten()?.to_text()?;
+        // Another id may be one that only the extension knows.
+        match self.open_task(&id).ok()? {
+            SealedTaskId::Theirs(task) => {
+                let own = quote(&task.id);
+                let params = asked.params.with_edits(&[JsonEdit::set(&["taskId"], &own)]).ok()?;
+                Some(AddressedRequest { server: task.server, params })
+            }
+            // The server knows the call, and no task.
+            SealedTaskId::Ours { server, .. } => {
+                Some(AddressedRequest { server, params: asked.params.clone() })
             }
         }
     }

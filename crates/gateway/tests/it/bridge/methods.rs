@@ -33,7 +33,12 @@ async fn an_unknown_method_goes_to_the_server_that_it_names() {
             for params in [
                 r#"{"name":"two__echo"}"#,
                 r#"{"name":"one__greet"}"#,
+                r#"{"ref":{"name":"one__greet"}}"#,
+                r#"{"name":"a label","tool":"two__echo"}"#,
+                r#"{"toolName":"two__echo"}"#,
                 r#"{"uri":"note://a"}"#,
+                r#"{"ref":{"uri":"note://a"}}"#,
+                r#"{"uris":["note://a","note://a"]}"#,
                 r#"{"_meta":{"switchboard/server":"two"}}"#,
             ] {
                 assert_eq!(refused(&client, params).await, by_server, "{params}");

@@ -86,6 +86,29 @@ async fn a_task_is_followed_and_asks_in_every_pairing() {
 }
 
 #[tokio::test]
+async fn an_unknown_request_about_a_task_goes_to_its_server() {
+    for era in ERAS {
+        let gateway = Gateway::start(era, "{}").await;
+        for version in VERSIONS {
+            let cell = format!("{version} client, {era} server");
+            let (client, _inbox) = gateway.client(version, ALL).await;
+            let id = begun(&client, "{}").await["taskId"].as_str().unwrap().to_owned();
+            let answer = ask(&client, "odd/task", &id).await.unwrap();
+            let seen = answer["asked"]["taskId"].as_str().unwrap();
+            if version.era() == Era::Modern && era == Era::Modern {
+                assert!(seen.starts_with("t-"), "the id is not the server's, {cell}: {seen}");
+            } else {
+                assert_eq!(seen, id, "{cell}");
+            }
+            let foreign = ask(&client, "odd/task", "another").await;
+            assert_eq!(foreign, Err("-32601 ".to_owned()), "{cell}");
+            client.close().await;
+        }
+        gateway.engine.shutdown().await;
+    }
+}
+
+#[tokio::test]
 async fn for_a_client_without_tasks_they_are_followed_here() {
     for era in ERAS {
         let gateway = Gateway::start(era, "{}").await;
