@@ -11,7 +11,7 @@ use switchboard_wire::meta::method;
 use url::Url;
 
 use super::{PendingQuestion, QuestionAnswer, QuestionKind, Stage};
-use crate::engine::{AppliedServer, QuestionAnswerer};
+use crate::engine::{AppliedServer, QuestionAnswerer, UNDECLARED_REQUEST};
 use crate::hooks::{ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind};
 
 /// The capability of clients that can show pages.
@@ -147,6 +147,12 @@ impl Stage {
         let can_answer = self.caller.session().answers == QuestionAnswerer::Caller
             && self.caller.class().opaque.accepts_method(&question.method);
         if !can_answer {
+            let workspace = self.caller.workspace();
+            if method::is_extension_request(&question.method)
+                && workspace.lose_request(&placed.name, &question.method, UNDECLARED_REQUEST)
+            {
+                self.engine.mark_changed();
+            }
             return question.refuse_method();
         }
         let (method, params) = (question.method.clone(), question.params.clone());

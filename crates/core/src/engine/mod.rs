@@ -37,8 +37,8 @@ pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session, Sess
 pub use session::local_call::LocalCall;
 pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
 pub use snapshot::{
-    ClientExtensions, ConnectionCount, ExtensionReport, ListsArrival, ServerExtensions,
-    ServerSnapshot, ServerStatus, WorkspaceSnapshot,
+    ClientExtensions, ConnectionCount, DescribedExtensions, ExtensionReport, ListsArrival,
+    ServerExtensions, ServerSnapshot, ServerStatus, WorkspaceSnapshot,
 };
 pub use workspace::call_limits::{CallVariables, variable_problems};
 pub use workspace::in_process::InProcessServer;
@@ -47,6 +47,7 @@ pub use workspace::state::{ProcessEnvironment, SessionInfo, Workspace, Workspace
 
 pub(crate) use snapshot::recent_calls::CallObservation;
 pub(crate) use supervisor::applied::{AppliedServer, AppliedState};
+pub(crate) use supervisor::listener::UNDECLARED_REQUEST;
 pub(crate) use workspace::call_limits::OnProgress;
 pub(crate) use workspace::guest_access::GuestAccess;
 pub(crate) use workspace::state::WorkspaceState;
@@ -279,6 +280,13 @@ impl Engine {
     /// Notes something that a session's client asked for and servers do not get, for the report of extensions.
     pub fn note_lost(&self, caller: &Caller, name: &str, reason: &str) {
         if caller.workspace().lose_wish(&caller.session().id, name, reason) {
+            self.0.mark_changed();
+        }
+    }
+
+    /// Notes what a session's client is told of the extensions of servers, for the report of extensions.
+    pub fn note_described(&self, caller: &Caller, servers: DescribedExtensions) {
+        if caller.workspace().note_described(&caller.session().id, servers) {
             self.0.mark_changed();
         }
     }

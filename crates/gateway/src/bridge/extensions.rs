@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use switchboard_core::connection::{CapabilityPath, OpaqueCapabilities};
+use switchboard_core::engine::DescribedExtensions;
 use switchboard_core::{Caller, Engine, Request, WorkspaceSnapshot};
 use switchboard_wire::Era;
 use switchboard_wire::envelope::{Notification, RpcError, code};
@@ -53,44 +54,49 @@ struct WaitingNotification {
 // === impl BridgeView ===
 
 impl BridgeView {
-    /// The view's description for a client, whose servers are started for it. A client that declares extensions learns
-    /// the extensions of servers here only, so servers are waited for.
+    /// The view's description for a client, whose servers are started for it. A client learns the extensions of servers
+    /// here only, so servers are waited for.
     pub(super) async fn describe_for(&self, client: &ClientFacts) -> ServerDescription {
         let ClientFacts { version, client_info, capabilities } = client;
         let session = self.session_with(*version, client_info.as_ref(), capabilities);
         // At a limit of sessions each request is refused with that reason.
         let Ok(caller) = self.attach(session) else {
-            return self.description(None);
+            return self.description(None, &DescribedExtensions::default());
         };
-        // A modern client asks again seldom, and need not declare the extensions that it would use.
-        let is_modern = version.era() == Era::Modern;
-        if is_modern || !OpaqueCapabilities::of_client(capabilities).declared.is_empty() {
+        // A modern client asks again seldom, and no client need declare the extensions that it would use. A legacy
+        // client that declares none shares connections with others, so its servers are mostly known.
+        let has_own_kind = version.era() == Era::Modern
+            || !OpaqueCapabilities::of_client(capabilities).declared.is_empty();
+        if has_own_kind || self.awaits_server(&caller) {
             self.await_session_servers(&caller).await;
         }
         let snapshot = self.bridge().engine.snapshot_of(&caller);
+        let declared = snapshot.as_deref().map(|snapshot| self.declared_by_servers(snapshot));
+        let declared = declared.unwrap_or_default();
+        let description = self.description(snapshot.as_deref(), &declared);
+        self.bridge().engine.note_described(&caller, declared);
         self.described.get_or_init(|| caller);
-        self.description(snapshot.as_deref())
+        description
     }
 
-    /// The unknown capabilities that the servers of the view declare.
-    pub(super) fn declared_by_servers(&self, snapshot: &WorkspaceSnapshot) -> OpaqueCapabilities {
-        let mut by_path: BTreeMap<CapabilityPath, Vec<(String, String)>> = BTreeMap::new();
+    /// Whether a server of the view is still coming, and has no kept catalog.
+    fn awaits_server(&self, caller: &Caller) -> bool {
+        let snapshot = self.bridge().engine.snapshot_of(caller);
+        snapshot.is_some_and(|snapshot| {
+            snapshot.servers_awaited().any(|server| self.shows(&server.name))
+        })
+    }
+
+    /// The unknown capabilities that the servers of the view declare, by server.
+    pub(super) fn declared_by_servers(&self, snapshot: &WorkspaceSnapshot) -> DescribedExtensions {
         // The catalog lacks servers that rules hide.
-        for server in snapshot.catalog.servers().filter(|server| self.shows(server)) {
-            let facts = snapshot.server(server).and_then(|view| view.facts.as_ref());
-            let Some(facts) = facts else { continue };
-            let reading = OpaqueCapabilities::of_server(&facts.capabilities);
-            for (path, settings) in reading.declared.iter().filter(|(path, _)| is_passed(path)) {
-                let servers = by_path.entry(path.clone()).or_default();
-                servers.push((server.to_owned(), settings.to_owned()));
-            }
-        }
-        let mut union = OpaqueCapabilities::default();
-        for (path, servers) in by_path {
-            let settings = merge_settings(path.name(), &servers);
-            union.insert(path, settings);
-        }
-        union
+        let shown = snapshot.catalog.servers().filter(|server| self.shows(server));
+        let declared = |server: &str| {
+            let facts = snapshot.server(server)?.facts.as_ref()?;
+            let declared = OpaqueCapabilities::of_server(&facts.capabilities).declared;
+            Some((server.to_owned(), declared))
+        };
+        shown.filter_map(declared).collect()
     }
 
     /// Notes that servers are not asked for notifications that a client wants to listen for, under names of extensions.
@@ -185,6 +191,22 @@ fn unknown_sender_error() -> RpcError {
     let text =
         "it does not state the capabilities of its client, and its sender is not the only client";
     RpcError::new(code::INVALID_PARAMS, text)
+}
+
+/// The declaration of the gateway for those of its servers.
+pub(super) fn merge_declarations(by_server: &DescribedExtensions) -> OpaqueCapabilities {
+    let mut by_path: BTreeMap<&CapabilityPath, Vec<(String, String)>> = BTreeMap::new();
+    for (server, declared) in by_server {
+        for (path, settings) in declared.iter().filter(|(path, _)| is_passed(path)) {
+            let servers = by_path.entry(path).or_default();
+            servers.push((server.clone(), settings.to_owned()));
+        }
+    }
+    let mut union = OpaqueCapabilities::default();
+    for (path, servers) in by_path {
+        union.insert(path.clone(), merge_settings(path.name(), &servers));
+    }
+    union
 }
 
 /// Whether a capability of a server is shown to clients as it is. The bridge declares skills itself.

@@ -12,7 +12,9 @@ use serde_json::json;
 use switchboard_config::Mode;
 use switchboard_core::catalog::{NameStyle, instructions};
 use switchboard_core::connection::OpaqueCapabilities;
-use switchboard_core::engine::{ArgumentCheck, AttachError, PrincipalLease, QuestionAnswerer};
+use switchboard_core::engine::{
+    ArgumentCheck, AttachError, DescribedExtensions, PrincipalLease, QuestionAnswerer,
+};
 use switchboard_core::{Caller, Request, Session, WorkspaceSnapshot};
 use switchboard_wire::Version;
 use switchboard_wire::client::ListKind;
@@ -27,7 +29,7 @@ use tokio::time::Instant;
 
 use super::apps::{self, ToolCaller, UiAddress, UiAddressForm, UiServers};
 use super::audience::Audience;
-use super::extensions::NotificationQueue;
+use super::extensions::{NotificationQueue, merge_declarations};
 use super::gateway_tools::{GatewayRequest, GatewayToolError};
 use super::handle::HandleSubject;
 use super::lists::ListContext;
@@ -194,6 +196,10 @@ impl BridgeView {
             names: options.names,
             transport: self.opening.transport,
             clients: self.opening.clients,
+            only_server: match &self.opening.part {
+                ViewSelection::Server(only) => Some(only.clone()),
+                ViewSelection::Everything | ViewSelection::Agent(_) => None,
+            },
             ..Session::new(self.opening.session.clone())
         }
     }
@@ -335,8 +341,13 @@ impl BridgeView {
         answer.or_else(GatewayToolError::reply).map(HandlerReply::Complete)
     }
 
-    /// The view's description: the bridge's capabilities, and the extensions of the servers in `snapshot`.
-    pub(super) fn description(&self, snapshot: Option<&WorkspaceSnapshot>) -> ServerDescription {
+    /// The view's description: the bridge's capabilities, those that servers `declared`, and the instructions of the
+    /// servers in `snapshot`.
+    pub(super) fn description(
+        &self,
+        snapshot: Option<&WorkspaceSnapshot>,
+        declared: &DescribedExtensions,
+    ) -> ServerDescription {
         let mut capabilities = json!({
             "tools": { "listChanged": true },
             "prompts": { "listChanged": true },
@@ -350,14 +361,9 @@ impl BridgeView {
         if let Some(skills) = self.skills() {
             capabilities["extensions"][SKILLS_EXTENSION] = skills;
         }
-        let capabilities = Raw::from(capabilities);
-        let declared = snapshot.map(|snapshot| self.declared_by_servers(snapshot));
         ServerDescription {
             info: self.info(),
-            capabilities: match declared {
-                Some(declared) => declared.add_to(capabilities),
-                None => capabilities,
-            },
+            capabilities: merge_declarations(declared).add_to(Raw::from(capabilities)),
             instructions: snapshot.and_then(|snapshot| self.instructions(snapshot)),
         }
     }
@@ -373,7 +379,9 @@ impl BridgeView {
 
 impl ServerHandler for BridgeView {
     fn describe(&self) -> ServerDescription {
-        self.description(self.snapshot().as_deref())
+        let snapshot = self.snapshot();
+        let declared = snapshot.as_deref().map(|snapshot| self.declared_by_servers(snapshot));
+        self.description(snapshot.as_deref(), &declared.unwrap_or_default())
     }
 
     fn describe_to<'a>(&'a self, client: &'a ClientFacts) -> BoxFuture<'a, ServerDescription> {

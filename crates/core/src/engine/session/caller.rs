@@ -52,6 +52,8 @@ pub struct Session {
     pub names: NameStyle,
     /// The name of the client, for people.
     pub client: String,
+    /// The only server that the client sees; `None`: all of the workspace.
+    pub only_server: Option<String>,
     /// The transport of the client, for people: `http`, `sse`, `ws`, `socket`, `stdio`, `cli`.
     pub transport: &'static str,
 }
@@ -131,6 +133,7 @@ impl Session {
             variables: None,
             names: NameStyle::Full,
             client: String::new(),
+            only_server: None,
             transport: "",
         }
     }
@@ -150,7 +153,8 @@ impl Caller {
         });
         let class = CapabilityClass::from_capabilities(&session.capabilities);
         let declared = OpaqueCapabilities::of_client(&session.capabilities);
-        let lease = workspace.lease(&who, session.era.map(|_| class.clone()), &declared);
+        let (client, only) = (session.era.map(|_| class.clone()), session.only_server.as_deref());
+        let lease = workspace.lease(&who, client, &declared, only);
         Self(Arc::new(CallerInner {
             id: session.id.as_str().into(),
             askable: declared_capabilities(&session.capabilities, &class),

@@ -18,8 +18,9 @@ use crate::catalog::{
 use crate::connection::{ALL_LISTS, Connection, ConnectionState, RawLists};
 use crate::engine::session::bindings::{SessionLists, SessionView};
 use crate::engine::session::first_session::start_without_session;
-use crate::engine::snapshot::extensions::server_extensions;
-use crate::engine::snapshot::{self, ExtensionReport, ListsArrival, WorkspaceSnapshot};
+use crate::engine::snapshot::{
+    self, ExtensionReport, ListsArrival, ServerSnapshot, WorkspaceSnapshot,
+};
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::workspace::principal::{PrincipalLease, PrincipalView};
@@ -304,9 +305,11 @@ impl Inner {
         problems.extend(self.problems.iter().cloned());
         problems.extend(self.catalogs.problems());
         problems.extend(self.audit.as_ref().and_then(|audit| audit.problem()));
+        let is_shown = |view: &&ServerSnapshot| catalog.servers().any(|name| name == view.name);
+        let shown: Vec<&ServerSnapshot> = servers.iter().filter(is_shown).collect();
         let extensions = ExtensionReport {
-            clients: standing.client_extensions(&servers),
-            servers: server_extensions(&servers, lists_of),
+            clients: standing.client_extensions(&shown),
+            servers: standing.server_extensions(&servers, lists_of),
         };
         let sessions = standing.sessions();
         WorkspaceSnapshot { servers, catalog, problems, sessions, extensions, made_of }

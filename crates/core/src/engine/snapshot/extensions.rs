@@ -7,16 +7,23 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use switchboard_wire::meta::SKILLS_EXTENSION;
 
 use super::ServerSnapshot;
 use crate::connection::{
-    ALL_LISTS, CapabilityReading, LostCapability, OpaqueCapabilities, RawLists,
+    ALL_LISTS, CapabilityPath, CapabilityReading, LostCapability, OpaqueCapabilities, RawLists,
 };
 
 /// The most kinds of declarations of one session that are reported.
 const MAX_READINGS: usize = 8;
-/// The most lost wishes of one session that are reported.
+/// The most lost wishes of one session, and lost requests of one server, that are reported.
 const MAX_LOST_WISHES: usize = 16;
+/// The most characters of a method that are shown.
+const MAX_METHOD_CHARS: usize = 80;
+
+/// Why a client does not know an extension of a server.
+const TOLD_TOO_LATE: &str =
+    "the client connected before the server was ready, and has not asked again";
 
 /// Why members of lists beside the items do not pass.
 const ONE_LIST: &str = "not passed on: Switchboard makes one list of the lists of all servers";
@@ -56,9 +63,20 @@ pub struct ClientExtensions {
     pub lost: Vec<LostCapability>,
 }
 
+/// The opaque capabilities of servers as a client was told them, by server.
+pub type DescribedExtensions = BTreeMap<String, OpaqueCapabilities>;
+
+/// The requests of servers that no client got, by server: each with the reason.
+#[derive(Debug, Default)]
+pub(in crate::engine) struct LostServerRequests(BTreeMap<String, BTreeMap<String, String>>);
+
 /// The declarations of one session, and the servers that do not get them.
 #[derive(Debug, Clone, Default)]
 pub(in crate::engine) struct SessionExtensions {
+    /// The only server that its clients see; `None`: all.
+    only_server: Option<String>,
+    /// What its clients were told that servers declare; `None` until one asked.
+    described: Option<DescribedExtensions>,
     /// The opaque capabilities of its clients: one reading for each kind.
     readings: Vec<CapabilityReading>,
     /// The servers to which they are not declared, with the reason.
@@ -70,6 +88,21 @@ pub(in crate::engine) struct SessionExtensions {
 // === impl SessionExtensions ===
 
 impl SessionExtensions {
+    /// The extensions of a session whose clients see all servers, or only one.
+    pub(in crate::engine) fn new(only_server: Option<String>) -> Self {
+        Self { only_server, ..Self::default() }
+    }
+
+    /// Notes what a client of the session was told that servers declare. Returns whether the report may change.
+    pub(in crate::engine) fn describe(&mut self, servers: DescribedExtensions) -> bool {
+        let described = self.described.get_or_insert_default();
+        for (server, declared) in servers {
+            let known = described.remove(&server).unwrap_or_default();
+            described.insert(server, declared.union(&known));
+        }
+        !self.readings.is_empty()
+    }
+
     /// Adds the declaration of a client of the session.
     pub(in crate::engine) fn add(&mut self, reading: &CapabilityReading) {
         let is_empty = reading.declared.is_empty() && reading.lost.is_empty();
@@ -89,15 +122,13 @@ impl SessionExtensions {
         has_room && self.lost.insert(name.to_owned(), reason.to_owned()).is_none()
     }
 
-    /// Reports the extensions of the session's clients, if they declare any or asked for something that is lost.
+    /// Reports the extensions of the session's clients, if they declare any or something is lost to them. `servers` are
+    /// those that no rule hides.
     pub(in crate::engine) fn report(
         &self,
         (client, transport): (&str, &str),
-        servers: &[ServerSnapshot],
+        servers: &[&ServerSnapshot],
     ) -> Option<ClientExtensions> {
-        if self.readings.is_empty() && self.lost.is_empty() {
-            return None;
-        }
         let mut declared = OpaqueCapabilities::default();
         let mut lost = Vec::new();
         for reading in &self.readings {
@@ -116,32 +147,91 @@ impl SessionExtensions {
             reason: reason.clone(),
             server: None,
         }));
-        let shared = |view: &ServerSnapshot| {
-            let theirs = OpaqueCapabilities::of_server(&view.facts.as_ref()?.capabilities).declared;
-            let names: Vec<String> =
-                declared.shared_with(&theirs).map(ToString::to_string).collect();
-            let passes = !self.withheld.contains_key(&view.name) && !names.is_empty();
-            passes.then(|| (view.name.clone(), names))
-        };
-        Some(ClientExtensions {
+        let mut negotiated = BTreeMap::new();
+        for view in servers.iter().filter(|view| self.shows(&view.name)) {
+            let Some(facts) = &view.facts else { continue };
+            let theirs = OpaqueCapabilities::of_server(&facts.capabilities).declared;
+            let Some(known) = self.known_of(&view.name, &theirs) else {
+                lost.extend(told_too_late(&view.name, &theirs));
+                continue;
+            };
+            let both = names_of(declared.shared_with(known));
+            if !both.is_empty() && !self.withheld.contains_key(&view.name) {
+                negotiated.insert(view.name.clone(), both);
+            }
+        }
+        let has_anything = !self.readings.is_empty() || !lost.is_empty();
+        has_anything.then(|| ClientExtensions {
             client: client.to_owned(),
             transport: transport.to_owned(),
-            negotiated: servers.iter().filter_map(shared).collect(),
+            negotiated,
             declared: names(&declared),
             lost,
         })
     }
+
+    fn shows(&self, server: &str) -> bool {
+        self.only_server.as_deref().is_none_or(|only| only == server)
+    }
+
+    /// What the session's clients know of a server that declares `theirs`; `None` if they were told of its extensions
+    /// before the server was ready. A client that never asked may use the extensions all the same.
+    fn known_of<'a>(
+        &'a self,
+        server: &str,
+        theirs: &'a OpaqueCapabilities,
+    ) -> Option<&'a OpaqueCapabilities> {
+        match &self.described {
+            Some(described) => described.get(server),
+            None => Some(theirs),
+        }
+    }
 }
 
-/// Reports the extensions of servers. `lists` returns the lists of a server.
-pub(super) fn server_extensions<'l>(
+/// The extensions of a server that a client was not told of. Every client is told of skills.
+fn told_too_late(
+    server: &str,
+    theirs: &OpaqueCapabilities,
+) -> impl Iterator<Item = LostCapability> {
+    let is_skills = |path: &CapabilityPath| matches!(path, CapabilityPath::Extension(id) if id == SKILLS_EXTENSION);
+    let untold = theirs.iter().map(|(path, _)| path).filter(move |path| !is_skills(path));
+    untold.map(move |path| LostCapability {
+        name: format!("{path} of `{server}`"),
+        reason: TOLD_TOO_LATE.to_owned(),
+        server: Some(server.to_owned()),
+    })
+}
+
+// === impl LostServerRequests ===
+
+impl LostServerRequests {
+    /// Notes a request that no client got. Returns whether that is new.
+    pub(in crate::engine) fn note(&mut self, server: &str, method: &str, reason: &str) -> bool {
+        let lost = self.0.entry(server.to_owned()).or_default();
+        let name: String = method.chars().take(MAX_METHOD_CHARS).collect();
+        lost.len() < MAX_LOST_WISHES && lost.insert(name, reason.to_owned()).is_none()
+    }
+
+    fn of_server(&self, server: &str) -> impl Iterator<Item = LostCapability> {
+        self.0.get(server).into_iter().flatten().map(|(method, reason)| LostCapability {
+            name: format!("request `{method}` to clients"),
+            reason: reason.clone(),
+            server: None,
+        })
+    }
+}
+
+/// Reports the extensions of servers. `lists` returns the lists of a server, `requests` are those that were lost.
+pub(in crate::engine) fn server_extensions<'l>(
     servers: &[ServerSnapshot],
     lists: impl Fn(&str) -> Option<&'l RawLists>,
+    requests: &LostServerRequests,
 ) -> Vec<ServerExtensions> {
     let report = |view: &ServerSnapshot| {
         let reading = OpaqueCapabilities::of_server(&view.facts.as_ref()?.capabilities);
         let mut lost = reading.lost;
         lost.extend(lists(&view.name).into_iter().flat_map(lost_members));
+        lost.extend(requests.of_server(&view.name));
         let is_empty = reading.declared.is_empty() && lost.is_empty();
         (!is_empty).then(|| ServerExtensions {
             server: view.name.clone(),
@@ -166,5 +256,9 @@ fn lost_members(lists: &RawLists) -> impl Iterator<Item = LostCapability> {
 }
 
 fn names(capabilities: &OpaqueCapabilities) -> Vec<String> {
-    capabilities.iter().map(|(path, _)| path.to_string()).collect()
+    names_of(capabilities.iter().map(|(path, _)| path))
+}
+
+fn names_of<'a>(paths: impl Iterator<Item = &'a CapabilityPath>) -> Vec<String> {
+    paths.map(ToString::to_string).collect()
 }

@@ -25,7 +25,7 @@ use crate::problem::EngineProblem;
 use crate::engine::supervisor::applied::{AppliedServer, AppliedState};
 
 pub use all_connections::ConnectionCount;
-pub use extensions::{ClientExtensions, ExtensionReport, ServerExtensions};
+pub use extensions::{ClientExtensions, DescribedExtensions, ExtensionReport, ServerExtensions};
 
 /// The state of a workspace at one moment. Immutable; take a new one to see changes.
 #[derive(Debug, Clone, Default)]

@@ -22,6 +22,13 @@ use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::{Inner, QuestionAnswerer, supervisor::parse};
 use crate::principal::LOCAL_PRINCIPAL;
 
+/// Why no client gets a request of a server whose extension no client of the connection declares.
+pub(crate) const UNDECLARED_REQUEST: &str =
+    "the client did not declare an extension that it belongs to";
+/// Why no client gets a request of an extension that a server sends outside of calls.
+const REQUEST_OUTSIDE_CALLS: &str =
+    "the server sent it while no call was running, so it could be for any client";
+
 /// Listens to all connections of an engine.
 pub(in crate::engine) struct EngineListener {
     engine: Weak<Inner>,
@@ -187,7 +194,7 @@ impl Inner {
                 QuestionKind::Extension { method: other.to_owned(), params }
             }
             // Dropping the question answers it with an error: -32601 for a method that clients do not have.
-            _ => return,
+            other => return self.note_lost_request(connection, other, UNDECLARED_REQUEST),
         };
         self.claim_for_oldest_call(connection);
         let (engine, server) = (self.clone(), connection.spec().server.clone());
@@ -196,13 +203,30 @@ impl Inner {
         self.tasks.spawn(closing.run_until_cancelled_owned(async move {
             let patience = engine.options.patience;
             let call = timeout(patience, engine.under_way.call_of_question(key)).await;
-            let reply = engine.ask_call(call.ok().flatten(), &asking, about).await;
+            let call = call.ok().flatten();
+            if let (None, QuestionKind::Extension { method, .. }) = (&call, &about) {
+                engine.note_lost_request(&asking, method, REQUEST_OUTSIDE_CALLS);
+            }
+            let reply = engine.ask_call(call, &asking, about).await;
             if let Some(QuestionAnswer::Result(outcome)) = reply
                 && let Err(error) = question.answer(outcome).await
             {
                 tracing::debug!(%server, %error, "an answer came too late");
             }
         }));
+    }
+
+    /// Notes a request of an extension that no client gets, for the report of extensions.
+    fn note_lost_request(&self, connection: &Connection, asked: &str, reason: &str) {
+        if !method::is_extension_request(asked) {
+            return;
+        }
+        for holder in self.pool.holders(&connection.key()) {
+            let workspace = self.workspace_state(&holder.workspace);
+            if workspace.is_some_and(|state| state.lose_request(&holder.server, asked, reason)) {
+                self.mark_changed();
+            }
+        }
     }
 
     /// Puts a question to the session of a call, or to the call; without a call, to the queue, unless the connection

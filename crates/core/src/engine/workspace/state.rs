@@ -17,9 +17,13 @@ use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::audit::CallerIdentity;
-use crate::connection::{CapabilityClass, CapabilityReading};
-use crate::engine::snapshot::extensions::SessionExtensions;
-use crate::engine::snapshot::{ClientExtensions, ServerSnapshot};
+use crate::connection::{CapabilityClass, CapabilityReading, RawLists};
+use crate::engine::snapshot::extensions::{
+    LostServerRequests, SessionExtensions, server_extensions,
+};
+use crate::engine::snapshot::{
+    ClientExtensions, DescribedExtensions, ServerExtensions, ServerSnapshot,
+};
 use crate::engine::supervisor::applied::AppliedState;
 use crate::engine::workspace::guest_principals::GuestPrincipals;
 use crate::engine::workspace::in_process::InProcessServer;
@@ -64,6 +68,8 @@ pub(crate) struct WorkspaceState {
     callers: Mutex<AttachedSessions>,
     /// The server that last mentioned a resource, by session and URI.
     mentions: Mutex<Mentions>,
+    /// The requests of servers that no client got.
+    lost_requests: Mutex<LostServerRequests>,
     /// Called when a session or a principal has left.
     left: Box<DepartureHandler>,
     /// The task that will end the workspace; a new one replaces it.
@@ -222,6 +228,7 @@ impl WorkspaceState {
             guests: GuestPrincipals::default(),
             callers: Mutex::default(),
             mentions: Mutex::default(),
+            lost_requests: Mutex::default(),
             left: Box::new(left),
             ending: Mutex::default(),
         }
@@ -271,12 +278,14 @@ impl WorkspaceState {
         &self.guests
     }
 
-    /// Adds a session, or a handle on it. `class` is that of its MCP client, `declared` its opaque capabilities.
+    /// Adds a session, or a handle on it. `class` is that of its MCP client, `declared` its opaque capabilities;
+    /// `only_server` is the only server that its clients see.
     pub(in crate::engine) fn lease(
         self: &Arc<Self>,
         who: &Arc<CallerIdentity>,
         class: Option<CapabilityClass>,
         declared: &CapabilityReading,
+        only_server: Option<&str>,
     ) -> SessionLease {
         let mut callers = self.callers();
         callers.arrivals += 1;
@@ -286,7 +295,7 @@ impl WorkspaceState {
             handles: 0,
             used: BTreeMap::new(),
             occupied: BTreeSet::new(),
-            extensions: SessionExtensions::default(),
+            extensions: SessionExtensions::new(only_server.map(str::to_owned)),
             reserved: BTreeSet::new(),
             class,
         };
@@ -313,10 +322,10 @@ impl WorkspaceState {
         self.callers().sessions.values().map(told).collect()
     }
 
-    /// Reports the extensions of the attached clients, oldest first.
+    /// Reports the extensions of the attached clients, oldest first. `servers` are those that no rule hides.
     pub(in crate::engine) fn client_extensions(
         &self,
-        servers: &[ServerSnapshot],
+        servers: &[&ServerSnapshot],
     ) -> Vec<ClientExtensions> {
         let callers = self.callers();
         let mut sessions: Vec<&AttachedSession> = callers.sessions.values().collect();
@@ -339,6 +348,31 @@ impl WorkspaceState {
         let mut callers = self.callers();
         let present = callers.sessions.get_mut(session);
         present.is_some_and(|present| present.extensions.lose(name, reason))
+    }
+
+    /// Notes what a client of a session was told that servers declare. Returns whether the report may change.
+    pub(in crate::engine) fn note_described(
+        &self,
+        session: &str,
+        servers: DescribedExtensions,
+    ) -> bool {
+        let mut callers = self.callers();
+        let present = callers.sessions.get_mut(session);
+        present.is_some_and(|present| present.extensions.describe(servers))
+    }
+
+    /// Notes a request of a server that no client got. Returns whether that is new.
+    pub(crate) fn lose_request(&self, server: &str, method: &str, reason: &str) -> bool {
+        self.lost_requests.lock().note(server, method, reason)
+    }
+
+    /// Reports the extensions of servers. `lists` returns the lists of a server.
+    pub(in crate::engine) fn server_extensions<'l>(
+        &self,
+        servers: &[ServerSnapshot],
+        lists: impl Fn(&str) -> Option<&'l RawLists>,
+    ) -> Vec<ServerExtensions> {
+        server_extensions(servers, lists, &self.lost_requests.lock())
     }
 
     /// Counts a call of a session to a server.

@@ -222,13 +222,18 @@ async fn a_server_that_rules_hide_has_no_extensions_here() {
         let servers = [ThingServer::new(r#"{ "b":2.50 }"#), ThingServer::new(r#"{"n":1}"#)];
         let both = [("one", &servers[0]), ("two", &servers[1])];
         let gateway = with_settings(&both, era, &settings, BridgeOptions::default()).await;
-        let (client, mut inbox) = gateway.client(version, CLIENT).await;
+        let part = ViewSelection::Everything;
+        let (client, mut inbox) = gateway.client_of(version, CLIENT, "local", part).await;
         names(&client).await;
         let declared = client.server_facts().capabilities.get_path(&["extensions", ID]).unwrap();
         assert_eq!(declared.unwrap().as_str(), r#"{ "b":2.50 }"#, "{cell}");
         let listed = list_things(&client, "{}").await;
         assert!(listed.is_ok(), "{cell}: {listed:?}");
         assert!(servers[1].requested.borrow().is_empty(), "{cell}");
+        let report = gateway.engine.snapshot(&"test".into()).unwrap().extensions.clone();
+        let agreed: Vec<&str> = report.clients[0].negotiated.keys().map(String::as_str).collect();
+        assert_eq!(agreed, ["one"], "{cell}");
+        assert_eq!(report.clients[0].lost, [], "{cell}");
         // Nothing of the hidden server comes before the notification of the other one.
         let hidden = ("notifications/things/hidden".to_owned(), raw(r#"{"n":0}"#));
         servers[1].changes.announce(ChangeNotification::Other(hidden.0, hidden.1));

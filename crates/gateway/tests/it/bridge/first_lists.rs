@@ -48,10 +48,11 @@ async fn a_first_list_is_over_at_one_deadline_however_often_it_waits() {
         }
     })
     .await;
+    // The handshake waits, so that the client learns of the extensions of its servers.
+    let began = Instant::now();
     let (client, _inbox) = gateway
         .client_of(Version::LATEST_LEGACY, ALL, LOCAL_PRINCIPAL, ViewSelection::Everything)
         .await;
-    let began = Instant::now();
     soon(client.list(ListKind::Tools)).await.unwrap();
     let waited = began.elapsed();
     assert!(waited >= patience, "it waited: {waited:?}");
@@ -61,7 +62,6 @@ async fn a_first_list_is_over_at_one_deadline_however_often_it_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn a_first_search_waits_for_servers_that_have_not_said_what_they_offer() {
-    // A modern client has waited before, with `server/discover`.
     let version = Version::LATEST_LEGACY;
     let server = Arc::new(Growing::default());
     server.held.send_replace(true);
@@ -69,10 +69,13 @@ async fn a_first_search_waits_for_servers_that_have_not_said_what_they_offer() {
     let options = BridgeOptions { tool_search: ToolSearch::On, ..BridgeOptions::default() };
     let servers = vec![server.in_process("late", Era::Modern)];
     let gateway = Gateway::among(folder, servers, "{}", options).await;
-    let (client, _inbox) =
-        gateway.client_of(version, "{}", LOCAL_PRINCIPAL, ViewSelection::Everything).await;
-    let call = CallRequest::call_tool("find_tools", &raw(r#"{"query":"t0"}"#));
-    let finding = client.call(call).result();
+    // The handshake waits already.
+    let finding = async {
+        let (client, _inbox) =
+            gateway.client_of(version, "{}", LOCAL_PRINCIPAL, ViewSelection::Everything).await;
+        let call = CallRequest::call_tool("find_tools", &raw(r#"{"query":"t0"}"#));
+        client.call(call).result().await
+    };
     let coming = async {
         // The clock of the test: nothing else is left to do by then.
         tokio::time::sleep(Duration::from_secs(1)).await;

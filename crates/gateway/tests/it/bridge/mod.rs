@@ -6,6 +6,7 @@ mod arguments;
 mod changes;
 mod changes_of_kinds;
 mod extension_messages;
+mod extension_report;
 mod extensions;
 mod first_lists;
 mod imperfect;

@@ -34,6 +34,8 @@ pub(super) struct ThingServer {
     /// Whether it declares the extension only to clients that declare it.
     is_choosy: bool,
     pub(super) changes: ChangeBroadcaster,
+    /// Whether its handshake waits.
+    pub(super) held: watch::Sender<bool>,
     /// The notifications that it got: method and parameters.
     pub(super) notified: watch::Sender<Vec<String>>,
     /// The requests that it got: methods, without those of lists.
@@ -69,6 +71,7 @@ impl ThingServer {
             capabilities: capabilities.to_owned(),
             is_choosy,
             changes: ChangeBroadcaster::default(),
+            held: watch::Sender::default(),
             notified: watch::Sender::default(),
             requested: watch::Sender::default(),
             cancelled: watch::Sender::default(),
@@ -164,7 +167,11 @@ impl ServerHandler for ThingServer {
         let declared = client.capabilities.get_path(&["extensions", ID]).ok().flatten();
         let hides = self.is_choosy && declared.is_none();
         let capabilities = if hides { r#"{"tools":{}}"# } else { self.capabilities.as_str() };
-        Box::pin(std::future::ready(Self::describe_with(capabilities)))
+        Box::pin(async move {
+            // It fails if the server is dropped, and then nothing waits.
+            let _ = self.held.subscribe().wait_for(|held| !held).await;
+            Self::describe_with(capabilities)
+        })
     }
 
     fn call<'a>(
