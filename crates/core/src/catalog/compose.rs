@@ -98,7 +98,8 @@ impl Catalog {
         let problems = lists.problems_within(member.filter).cloned();
         self.problems.extend(problems.map(|problem| problem.of_server(member.server)));
         let instructions = lists.instructions.clone();
-        self.servers.push(VisibleServer { name: name.clone(), instructions });
+        let members = lists.members.clone();
+        self.servers.push(VisibleServer { name: name.clone(), instructions, members });
     }
 
     /// Removes items with equal full names, which happens when the hashes of two names are equal.

@@ -7,10 +7,14 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use switchboard_wire::client::ListKind;
+use switchboard_wire::json::Raw;
+
 use super::{
-    CatalogNames, ItemLabel, NameStyle, Prompt, Resource, ResourceTemplate, ServerName, Tool,
-    ToolHit, catalog_names::Lookups, search::SearchIndex,
+    CatalogNames, ItemLabel, ListMembers, NameStyle, Prompt, Resource, ResourceTemplate,
+    ServerName, Tool, ToolHit, catalog_names::Lookups, search::SearchIndex,
 };
+use crate::connection::ALL_LISTS;
 use crate::dispatch::builtin_tools;
 use crate::problem::EngineProblem;
 
@@ -81,6 +85,8 @@ pub struct ListedTemplate {
 pub(super) struct VisibleServer {
     pub(super) name: Arc<ServerName>,
     pub(super) instructions: Option<String>,
+    /// The members beside the items of each list, in the order of [`ALL_LISTS`].
+    pub(super) members: [ListMembers; ALL_LISTS.len()],
 }
 
 /// The indexes of tools and resources by the names that their servers gave them.
@@ -170,6 +176,16 @@ impl Catalog {
     /// Returns the servers that are not hidden, in order.
     pub fn servers(&self) -> impl Iterator<Item = &str> {
         self.servers.iter().map(|server| server.name.as_str())
+    }
+
+    /// Returns the members that a server's list has beside its items.
+    pub fn list_members(&self, server: &str, list: ListKind) -> &[(String, Raw)] {
+        let shown = self.servers.iter().find(|shown| shown.name.as_str() == server);
+        let at = ALL_LISTS.iter().position(|kind| *kind == list);
+        match (shown, at) {
+            (Some(shown), Some(at)) => &shown.members[at],
+            _ => &[],
+        }
     }
 
     /// Returns the instructions of servers, in order.

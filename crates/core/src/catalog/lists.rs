@@ -7,9 +7,15 @@
 use std::sync::Arc;
 
 use switchboard_config::ToolFilter;
+use switchboard_wire::client::{FetchedList, ListKind};
+use switchboard_wire::json::Raw;
 
 use super::{ParsedList, Prompt, Resource, ResourceTemplate, Tool, text};
+use crate::connection::ALL_LISTS;
 use crate::problem::EngineProblem;
+
+/// The members of a list beside its items, as the server sent them.
+pub type ListMembers = Arc<[(String, Raw)]>;
 
 /// The lists of one server.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +30,8 @@ pub struct ServerLists {
     pub templates: Vec<Arc<ResourceTemplate>>,
     /// The server's instructions, at most 2,048 characters.
     pub instructions: Option<String>,
+    /// The members beside the items of each list, in the order of [`ALL_LISTS`].
+    pub members: [ListMembers; ALL_LISTS.len()],
     problems: ListProblems,
 }
 
@@ -76,6 +84,22 @@ impl ServerLists {
     pub fn with_instructions(&self, instructions: Option<&str>) -> Self {
         let shown = instructions.map(text::block).filter(|text| !text.is_empty());
         Self { instructions: shown, ..self.clone() }
+    }
+
+    /// Returns these lists with the members that `listing` has beside the items of a list.
+    #[must_use]
+    pub fn with_members(&self, list: ListKind, listing: &FetchedList) -> Self {
+        let mut lists = self.clone();
+        let members = listing
+            .other_members
+            .iter()
+            .filter_map(|(name, value)| value.as_ref().map(|value| (name.clone(), value.clone())));
+        for (kind, kept) in ALL_LISTS.into_iter().zip(&mut lists.members) {
+            if kind == list {
+                *kept = members.clone().collect();
+            }
+        }
+        lists
     }
 
     /// Returns the problems of all lists.

@@ -38,7 +38,7 @@ pub use catalog_names::CatalogNames;
 pub use compose::{CatalogMember, CatalogView};
 pub use contents::{Catalog, ListedPrompt, ListedResource, ListedTemplate, ListedTool};
 pub use item_fault::{ItemFault, ItemWarning};
-pub use lists::ServerLists;
+pub use lists::{ListMembers, ServerLists};
 pub use names::{
     ConfiguredServer, ItemLabel, NameCollisions, NameStyle, ServerName, normalize_configured_server,
 };

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use switchboard_wire::{client::FetchedList, json::Raw};
 
 use super::{
-    Catalog, ItemLabel, ListedPrompt, ListedResource, ListedTemplate, ListedTool, NameStyle,
-    ServerName,
+    Catalog, ItemLabel, ListMembers, ListedPrompt, ListedResource, ListedTemplate, ListedTool,
+    NameStyle, ServerName,
     contents::{CatalogIndex, VisibleServer},
     parse_prompts, parse_resources, parse_templates, parse_tools,
 };
+use crate::connection::ALL_LISTS;
 use crate::schema;
 
 /// A [`Catalog`] as JSON.
@@ -144,7 +145,9 @@ impl RemoteCatalog {
         }
         let shown = |told: RemoteCatalogServer| {
             let name = names.get(&told.name)?.clone();
-            Some(VisibleServer { name, instructions: told.instructions })
+            // Only the gateway, which is beside the engine, shows them.
+            let members = <[ListMembers; ALL_LISTS.len()]>::default();
+            Some(VisibleServer { name, instructions: told.instructions, members })
         };
         catalog.servers = self.servers.into_iter().filter_map(shown).collect();
         catalog.places = CatalogIndex::of(&catalog);

@@ -106,9 +106,9 @@ struct ListText {
     ttl_ms: Option<u64>,
     #[serde(default)]
     public: bool,
-    /// The members beside the items that no client gets.
+    /// The members beside the items; without a value, one that is too long.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    unknown_members: Vec<String>,
+    other_members: Vec<(String, Option<Raw>)>,
 }
 
 // === impl CatalogOrigin ===
@@ -245,7 +245,7 @@ impl ListText {
             excluded: listing.excluded.iter().map(pair).collect(),
             ttl_ms: listing.ttl.map(millis),
             public: listing.public,
-            unknown_members: listing.unknown_members.clone(),
+            other_members: listing.other_members.clone(),
         }
     }
 
@@ -261,7 +261,7 @@ impl ListText {
             ttl,
             public: self.public,
             cut_short: None,
-            unknown_members: self.unknown_members,
+            other_members: self.other_members,
         };
         RawList {
             fresh_until: ttl.and_then(|ttl| now.checked_add(ttl.saturating_sub(age))),

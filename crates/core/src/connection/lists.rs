@@ -126,10 +126,11 @@ impl RawList {
         self.outdated || self.problem.is_some() || expired
     }
 
-    /// Whether the list has exactly these items.
+    /// Whether the list has exactly these items and members.
     pub(super) fn equals(&self, listing: &FetchedList) -> bool {
         let is_same = |before: &Arc<FetchedList>| {
             before.items.iter().map(Raw::as_str).eq(listing.items.iter().map(Raw::as_str))
+                && before.other_members == listing.other_members
         };
         self.problem.is_none() && self.listing.as_ref().is_some_and(is_same)
     }

@@ -101,12 +101,25 @@ impl ListCache {
 
 impl ListContext<'_> {
     fn list(&self, list: ListKind) -> Raw {
-        match list {
+        let items = match list {
             ListKind::Tools => self.tools(),
             ListKind::Prompts => self.prompts(),
             ListKind::Resources => self.resources(),
             ListKind::Templates => self.templates(),
-        }
+        };
+        self.with_members(list, items)
+    }
+
+    /// Adds the members that the server's list has beside its items, where the client sees one server only.
+    fn with_members(&self, list: ListKind, result: Raw) -> Raw {
+        let mut servers = self.catalog.servers().filter(|server| self.has(server));
+        let (Some(only), None) = (servers.next(), servers.next()) else { return result };
+        let members = self.catalog.list_members(only, list);
+        let paths: Vec<([&str; 1], &Raw)> =
+            members.iter().map(|(name, value)| ([name.as_str()], value)).collect();
+        let edits: Vec<_> =
+            paths.iter().map(|(path, value)| JsonEdit::set(path, value.as_str())).collect();
+        result.with_edits(&edits).unwrap_or(result)
     }
 
     fn tools(&self) -> Raw {

@@ -9,7 +9,7 @@ use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration}
 use super::{deep_items, headers, session::ClientSession, tool_facts::ToolFacts};
 use crate::{
     Era, Error,
-    json::{JsonKind, Raw, decode_string},
+    json::{JsonEdit, JsonKind, Raw, decode_string},
     meta::method,
 };
 
@@ -27,10 +27,16 @@ pub enum ListKind {
 }
 
 /// The members beside the items that the protocol defines.
-const KNOWN_MEMBERS: [&str; 5] = ["nextCursor", "ttlMs", "cacheScope", "resultType", "_meta"];
-/// The most unknown members of a list that are named, and the most characters of a name.
-const MAX_UNKNOWN_MEMBERS: usize = 8;
-const MAX_MEMBER_CHARS: usize = 80;
+const KNOWN_MEMBERS: [&str; 5] = ["nextCursor", "ttlMs", "cacheScope", "resultType", META];
+/// The member with metadata. What the protocol itself keeps there is for this client.
+const META: &str = "_meta";
+/// The beginning of the protocol's own keys in metadata.
+const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+/// The most other members of a list that are kept.
+const MAX_OTHER_MEMBERS: usize = 8;
+/// The most bytes of the name and of the value of such a member; a longer value is not kept.
+const MAX_MEMBER_NAME_BYTES: usize = 80;
+const MAX_MEMBER_BYTES: usize = 16 * 1024;
 
 /// A complete list.
 #[derive(Debug, Clone, Default)]
@@ -45,8 +51,9 @@ pub struct FetchedList {
     pub public: bool,
     /// Why the list is incomplete, if it is.
     pub cut_short: Option<ListTruncation>,
-    /// The names of members beside the items that the protocol does not define, up to a limit.
-    pub unknown_members: Vec<String>,
+    /// The members beside the items that the protocol does not define, and metadata that is not the protocol's own, up
+    /// to a limit: each with the first value that a page has. `None`: a value that is too long.
+    pub other_members: Vec<(String, Option<Raw>)>,
 }
 
 /// An item that cannot be used.
@@ -196,7 +203,7 @@ impl FetchedList {
     fn add_page(&mut self, asked: &str, items: &str, result: &Raw) -> Result<Option<Raw>, Error> {
         let member =
             |key: &str| result.get(key).map_err(|error| Error::invalid(asked, error.to_string()));
-        self.note_unknown_members(items, result);
+        self.keep_other_members(items, result);
         let items = member(items)?
             .filter(|found| found.kind() == JsonKind::Array)
             .ok_or_else(|| Error::invalid(asked, format!("`{items}` is not a list")))?;
@@ -211,15 +218,30 @@ impl FetchedList {
         Ok(next.filter(|cursor| cursor.as_str() != "\"\""))
     }
 
-    /// Notes the members that the protocol does not define.
-    fn note_unknown_members(&mut self, items: &str, result: &Raw) {
-        for name in result.members().filter_map(|member| decode_string(member.key)) {
-            let is_known = name == items || KNOWN_MEMBERS.contains(&&*name);
-            let name: String = name.chars().take(MAX_MEMBER_CHARS).collect();
-            let has_room = self.unknown_members.len() < MAX_UNKNOWN_MEMBERS;
-            if !is_known && has_room && !self.unknown_members.contains(&name) {
-                self.unknown_members.push(name);
+    /// Keeps the members that the protocol does not define.
+    fn keep_other_members(&mut self, items: &str, result: &Raw) {
+        for (key, value) in result.entries() {
+            let Some(name) = decode_string(key) else { continue };
+            let value = if name == META { other_metadata(&value) } else { Some(value) };
+            let is_known = name == items || (name != META && KNOWN_MEMBERS.contains(&&*name));
+            let is_new = self.other_members.iter().all(|(known, _)| *known != name);
+            let has_room =
+                self.other_members.len() < MAX_OTHER_MEMBERS && name.len() <= MAX_MEMBER_NAME_BYTES;
+            if let (false, true, true, Some(value)) = (is_known, is_new, has_room, value) {
+                let value = Some(value).filter(|value| value.as_str().len() <= MAX_MEMBER_BYTES);
+                self.other_members.push((name.into_owned(), value));
             }
         }
     }
+}
+
+/// The metadata without the protocol's own; `None` if there is no other.
+fn other_metadata(meta: &Raw) -> Option<Raw> {
+    let own = meta.entries().filter_map(|(key, _)| decode_string(key));
+    let own: Vec<String> =
+        own.filter(|key| key.starts_with(PROTOCOL_PREFIX)).map(|key| key.into_owned()).collect();
+    let paths: Vec<[&str; 1]> = own.iter().map(|key| [key.as_str()]).collect();
+    let edits: Vec<_> = paths.iter().map(|path| JsonEdit::remove(path)).collect();
+    let other = meta.with_edits(&edits).ok()?;
+    other.members().next().is_some().then_some(other)
 }

@@ -26,7 +26,10 @@ const TOLD_TOO_LATE: &str =
     "the client connected before the server was ready, and has not asked again";
 
 /// Why members of lists beside the items do not pass.
-const ONE_LIST: &str = "not passed on: Switchboard makes one list of the lists of all servers";
+const ONE_LIST: &str =
+    "passed on at `/mcp/<server>` only: elsewhere one list is made of the lists of all servers";
+/// Why a member of a list does not pass to any client.
+const LONG_MEMBER: &str = "its value is too long";
 
 /// The extensions of the clients and servers of a workspace. Peers that declare none are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,10 +230,13 @@ pub(in crate::engine) fn server_extensions<'l>(
     lists: impl Fn(&str) -> Option<&'l RawLists>,
     requests: &LostServerRequests,
 ) -> Vec<ServerExtensions> {
+    let is_only_server = servers.len() == 1;
     let report = |view: &ServerSnapshot| {
         let reading = OpaqueCapabilities::of_server(&view.facts.as_ref()?.capabilities);
         let mut lost = reading.lost;
-        lost.extend(lists(&view.name).into_iter().flat_map(lost_members));
+        lost.extend(
+            lists(&view.name).into_iter().flat_map(|lists| lost_members(lists, is_only_server)),
+        );
         lost.extend(requests.of_server(&view.name));
         let is_empty = reading.declared.is_empty() && lost.is_empty();
         (!is_empty).then(|| ServerExtensions {
@@ -242,15 +248,19 @@ pub(in crate::engine) fn server_extensions<'l>(
     servers.iter().filter_map(report).collect()
 }
 
-/// The members of a server's lists, beside the items, that no client gets.
-fn lost_members(lists: &RawLists) -> impl Iterator<Item = LostCapability> {
-    ALL_LISTS.into_iter().flat_map(|list| {
+/// The members of a server's lists, beside the items, that clients do not get: those that see several servers get none.
+fn lost_members(lists: &RawLists, is_only_server: bool) -> impl Iterator<Item = LostCapability> {
+    ALL_LISTS.into_iter().flat_map(move |list| {
         let listing = lists.get(list).listing.as_ref();
-        let names = listing.into_iter().flat_map(|listing| &listing.unknown_members);
-        names.map(move |name| LostCapability {
-            name: format!("`{name}` of `{}`", list.method()),
-            reason: ONE_LIST.to_owned(),
-            server: None,
+        let members = listing.into_iter().flat_map(|listing| &listing.other_members);
+        members.filter_map(move |(name, value)| {
+            let reason = match value {
+                None => LONG_MEMBER,
+                Some(_) if is_only_server => return None,
+                Some(_) => ONE_LIST,
+            };
+            let name = format!("`{name}` of `{}`", list.method());
+            Some(LostCapability { name, reason: reason.to_owned(), server: None })
         })
     })
 }

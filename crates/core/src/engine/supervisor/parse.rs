@@ -7,7 +7,7 @@ use std::sync::Arc;
 use switchboard_wire::client::FetchedList;
 
 use crate::catalog::{ServerLists, parse_prompts, parse_resources, parse_templates, parse_tools};
-use crate::connection::{RawList, RawLists};
+use crate::connection::{ALL_LISTS, RawList, RawLists};
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::schema;
 
@@ -30,6 +30,12 @@ pub(in crate::engine) fn parse_lists(
     }
     if let Some(listing) = changed_listing(&raw.templates, old.map(|old| &old.templates)) {
         lists = lists.with_templates(parse_templates(server, listing));
+    }
+    for list in ALL_LISTS {
+        let before = old.map(|old| old.get(list));
+        if let Some(listing) = changed_listing(raw.get(list), before) {
+            lists = lists.with_members(list, listing);
+        }
     }
     let instructions = raw.facts.as_ref().and_then(|facts| facts.instructions.as_deref());
     lists = lists.with_instructions(instructions);

@@ -89,6 +89,29 @@ async fn both_sides_learn_what_the_other_declares() {
 }
 
 #[tokio::test]
+async fn members_of_a_list_pass_where_one_server_is_seen() {
+    for (era, version) in pairings() {
+        let (one, two) = (ThingServer::new("{}"), ThingServer::new("{}"));
+        for (servers, part, expected) in [
+            (vec![("one", &one), ("two", &two)], ViewSelection::Server("one".into()), true),
+            (vec![("one", &one), ("two", &two)], ViewSelection::Everything, false),
+            (vec![("one", &one)], ViewSelection::Everything, true),
+        ] {
+            let cell = format!("{version} client, {era} server, {part:?} of {}", servers.len());
+            let gateway = gateway(&servers, era).await;
+            let (client, _inbox) = gateway.client_of(version, "{}", "me", part).await;
+            let listing = CallRequest::new("tools/list", Some(raw("{}")));
+            let listed = soon(client.call(listing).result()).await.unwrap();
+            let at = |path: &[&str]| listed.get_path(path).unwrap().map(|found| found.to_string());
+            let found = (at(&["vendor"]), at(&["_meta", "vendor.example/v"]));
+            let sent = (Some(r#"{ "v":1.50 }"#.to_owned()), Some("2.50".to_owned()));
+            assert_eq!(found, if expected { sent } else { (None, None) }, "{cell}: {listed}");
+            gateway.engine.shutdown().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn settings_that_differ_are_given_by_server() {
     for (era, version) in pairings() {
         let servers = [ThingServer::new("{}"), ThingServer::new(r#"{"b":1}"#)];

@@ -95,11 +95,14 @@ impl ThingServer {
         })
     }
 
-    fn tools(context: &RequestContext) -> Value {
+    /// The list of tools, with members of its own.
+    fn tools(context: &RequestContext) -> Raw {
         let tool = |name: &str| json!({ "name": name, "inputSchema": { "type": "object" } });
         let has_extension = context.has_capability(&["extensions", ID]);
         let shown = if has_extension { vec!["plain", "thing"] } else { vec!["plain"] };
-        json!({ "tools": shown.into_iter().map(tool).collect::<Vec<_>>() })
+        let tools = Value::from(shown.into_iter().map(tool).collect::<Vec<_>>());
+        let members = r#""vendor":{ "v":1.50 },"_meta":{"vendor.example/v":2.50}"#;
+        raw(&format!(r#"{{"tools":{tools},{members}}}"#))
     }
 
     fn describe_with(capabilities: &str) -> ServerDescription {
@@ -180,7 +183,7 @@ impl ServerHandler for ThingServer {
         context: &'a RequestContext,
     ) -> BoxFuture<'a, Result<HandlerReply, RpcError>> {
         if &*asked.method == "tools/list" {
-            let listed = Raw::from_value(&Self::tools(context)).unwrap();
+            let listed = Self::tools(context);
             return Box::pin(std::future::ready(Ok(HandlerReply::Complete(listed))));
         }
         self.requested.send_modify(|requested| requested.push(asked.method.to_string()));
