@@ -1,5 +1,6 @@
 /** The page: comes in with its invitation, shows what the address names, keeps it current. */
 
+import { view as accounts } from './accounts.js';
 import { enter } from './api.js';
 import { find as findCall, openCall } from './call.js';
 import { view as calls } from './calls.js';
@@ -22,6 +23,7 @@ const VIEWS = {
   overview: { title: 'Overview', key: 'o', make: overview, topics: ['servers', 'calls', 'questions', 'traffic'] },
   clients: { title: 'Clients', key: 'c', group: 'Connections', make: clients, topics: ['servers', 'clients', 'traffic'] },
   servers: { title: 'Servers', key: 's', make: servers, topics: ['servers', 'traffic'], open: (name, part) => known.servers.some((each) => each.name === name) && openServer(name, part) },
+  accounts: { title: 'Accounts', key: 'a', make: accounts, topics: ['servers', 'accounts'] },
   tools: { title: 'Tools', key: 't', group: 'Offered by servers', make: catalog('tools'), topics: ['catalog', 'traffic'], open: opener('tools') },
   prompts: { title: 'Prompts', key: 'p', make: catalog('prompts'), topics: ['catalog'], open: opener('prompts') },
   resources: { title: 'Resources', key: 'r', make: catalog('resources'), topics: ['catalog'], open: opener('resources') },

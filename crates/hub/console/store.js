@@ -22,13 +22,14 @@ export const known = {
   catalog: { servers: [], tools: [], prompts: [], resources: [], templates: [] },
   /** @type {Map<string, any>} */ questions: new Map(),
   /** What was answered for longer than a session. */ answers: [],
+  /** Who is signed in to which server, once that was looked for. @type {Array<any> | undefined} */ accounts: undefined,
   /** Permission rules, and the mode, once they were looked for. */ rules: { rules: [] },
   /** The newest first. */ calls: [],
 };
 
 const listeners = new Set();
 
-/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`, `traffic`, `rules`, `clients`. */
+/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`, `traffic`, `rules`, `clients`, `accounts`. */
 export function follow(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -88,6 +89,12 @@ export async function lookAtRules() {
   changed('rules');
 }
 
+/** Looks at the sign-ins of all servers. */
+export async function lookAtAccounts() {
+  known.accounts = (await ask('GET', 'accounts')).accounts;
+  changed('accounts');
+}
+
 /** Looks for the clients of this machine. */
 export async function lookAtClients() {
   if (!known.workspace) return;
@@ -95,10 +102,11 @@ export async function lookAtClients() {
   changed('clients');
 }
 
-/** Rules are in the files that servers are in, so that a change of these may be one of those. */
+/** Rules are in the files that servers are in, so that a change of these may be one of those. A sign-in changes a server. */
 const lookSoon = calmly(() => {
   look().catch(lost);
   if (known.rules.mode) lookAtRules().catch(lost);
+  if (route().view === 'accounts') lookAtAccounts().catch(lost);
 });
 const catalogSoon = calmly(() => lookAtCatalog().catch(lost), 400);
 /** An answer may be one to remember, which is kept after the question has gone. */

@@ -11,6 +11,8 @@
 
 #[cfg(unix)]
 mod access;
+#[cfg(unix)]
+mod accounts;
 pub mod admin;
 mod agents;
 mod apps_options;
@@ -43,6 +45,7 @@ pub use view_options::{AccessOptions, ClientAuth, FacesOptions, ViewOptions};
 pub use {
     access::AccessSetup,
     access::sign_in_links::SignInLinkTable,
+    accounts::{AccountInfo, EndedAccount, end_account, list_accounts},
     credentials::{CredentialSources, pool_options, sign_in_target},
     engine_options::{connect_timeout, engine_options, invalid_number_variables},
     error::{ErrorExplanation, HubAdvice, HubError},

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
+use switchboard_auth::SignInStore;
 use switchboard_config::{Desired, HostContext, Platform, ResolveOptions};
 use switchboard_core::{Engine, WorkspaceId};
 use switchboard_sources::SyncedWorkspace;
@@ -34,6 +35,7 @@ pub struct WorkspaceRegistry {
     program: Option<PathBuf>,
     plugins: ProgramPlugins,
     advice: Arc<dyn HubAdvice>,
+    sign_ins: Arc<dyn SignInStore>,
     sign_in_links: SignInLinkTable,
     /// Held while a workspace is opened, so that clients that come at once share the workspace.
     opening: Mutex<()>,
@@ -57,9 +59,10 @@ impl WorkspaceRegistry {
         advice: Arc<dyn HubAdvice>,
     ) -> Self {
         let (opening, open) = (Mutex::default(), parking_lot::Mutex::default());
-        let sign_in_links = program.sign_in_links.clone();
+        let (sign_ins, sign_in_links) =
+            (Arc::clone(&program.sign_ins), program.sign_in_links.clone());
         let (own_host, program) = (program.host.clone(), program.program.clone());
-        Self { engine, own_host, program, plugins, advice, sign_in_links, opening, open }
+        Self { engine, own_host, program, plugins, advice, sign_ins, sign_in_links, opening, open }
     }
 
     /// The links by which people of other machines sign in to servers.
@@ -244,6 +247,10 @@ impl WorkspaceHost for WorkspaceRegistry {
 
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>> {
         self.lock_open().synced.get(id).and_then(Weak::upgrade)
+    }
+
+    fn sign_ins(&self) -> Arc<dyn SignInStore> {
+        Arc::clone(&self.sign_ins)
     }
 
     fn program(&self) -> Option<PathBuf> {

@@ -53,6 +53,18 @@ async function openServer(server) {
   await serverRow(server).click();
 }
 
+/** Signs in at the provider's page that the open window leads to. */
+async function atProvider() {
+  const [other] = await Promise.all([context.waitForEvent('page'), top().getByRole('button', { name: /^Open / }).click()]);
+  await other.fill('input[name=login]', 'ada');
+  await other.fill('input[name=password]', 'any');
+  await other.click('button[type=submit]');
+  await other.click('text=Continue');
+  await other.waitForURL(/\/callback/);
+  await other.close();
+  await close();
+}
+
 /** Opens a part of a server. */
 async function openPart(server, part) {
   await openServer(server);
@@ -147,14 +159,30 @@ const steps = {
   async signIn({ server }) {
     await openServer(server);
     await press('Sign in');
-    const [other] = await Promise.all([context.waitForEvent('page'), top().getByRole('button', { name: /^Open / }).click()]);
-    await other.fill('input[name=login]', 'ada');
-    await other.fill('input[name=password]', 'any');
-    await other.click('button[type=submit]');
-    await other.click('text=Continue');
-    await other.waitForURL(/\/callback/);
-    await other.close();
-    await close();
+    await atProvider();
+  },
+
+  async signInAtAccounts({ server }) {
+    await view('Accounts');
+    await page.getByRole('button', { name: `Sign in to ${server}` }).click();
+    await atProvider();
+  },
+
+  /** The row of an account. */
+  async account({ server, shows }) {
+    await view('Accounts');
+    let row = page.getByRole('table', { name: 'Accounts' }).getByRole('row').filter({ hasText: server });
+    for (const each of shows) row = row.filter({ hasText: each });
+    await row.waitFor();
+  },
+
+  async signOutAtAccounts({ server }) {
+    await view('Accounts');
+    await page.getByRole('button', { name: `Sign you out of ${server}` }).click();
+    await press('Sign out');
+    await page.getByText(`Signed out of ${server}.`).waitFor();
+    await page.getByText('No one is signed in to a server.').waitFor();
+    await page.getByRole('button', { name: `Sign in to ${server}` }).waitFor();
   },
 
   async signOut({ server }) {

@@ -12,10 +12,11 @@ use crate::Story;
 use crate::gateway::Client;
 
 /// Every view there is.
-const VIEWS: [&str; 10] = [
+const VIEWS: [&str; 11] = [
     "Overview",
     "Clients",
     "Servers",
+    "Accounts",
     "Tools",
     "Prompts",
     "Resources",
@@ -477,6 +478,25 @@ fn a_person_signs_in() {
     scene.does("signOut", json!({ "server": "web" }));
     scene.does("state", json!({ "server": "web", "is": "sign-in needed" }));
     assert!(provider.books().revoked > 0, "no token was taken back");
+    scene.nobody_complained();
+}
+
+#[test]
+fn a_person_looks_after_accounts() {
+    let provider = OpenId::start(Tokens::Opaque(3600));
+    let story = Story::new();
+    story.quietly(&["add", "web", provider.url()]);
+    let mut scene = Scene::new(story);
+    scene.does("signInAtAccounts", json!({ "server": "web" }));
+    let account =
+        json!({ "server": "web", "shows": ["you", provider.issuer(), "renewed by itself"] });
+    scene.does("account", account);
+    scene.does("state", json!({ "server": "web", "is": "connected" }));
+    scene.does("signOutAtAccounts", json!({ "server": "web" }));
+    let listed = crate::guarding::json(&scene.story.home, &["accounts"]);
+    assert_eq!(listed["accounts"], json!([]));
+    assert_eq!(provider.books().revoked, 2, "a token was not taken back");
+    scene.does("state", json!({ "server": "web", "is": "sign-in needed" }));
     scene.nobody_complained();
 }
 

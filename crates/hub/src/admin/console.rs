@@ -42,6 +42,7 @@ const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
     ("/console/pages.css", CSS_TYPE, file!("pages.css")),
     ("/console/style.css", CSS_TYPE, file!("style.css")),
     ("/console/tokens.css", CSS_TYPE, file!("tokens.css")),
+    ("/console/accounts.js", JAVASCRIPT_TYPE, file!("accounts.js")),
     ("/console/adding.js", JAVASCRIPT_TYPE, file!("adding.js")),
     ("/console/api.js", JAVASCRIPT_TYPE, file!("api.js")),
     ("/console/app-card.js", JAVASCRIPT_TYPE, file!("app-card.js")),

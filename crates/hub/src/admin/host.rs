@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use switchboard_auth::SignInStore;
 use switchboard_config as config;
 use switchboard_core::WorkspaceId;
 use switchboard_core::permission::UserConsent;
@@ -40,6 +41,9 @@ pub trait WorkspaceHost: Send + Sync + 'static {
 
     /// An open workspace, with its configuration files.
     fn find_workspace(&self, id: &WorkspaceId) -> Option<Arc<SyncedWorkspace>>;
+
+    /// The store of sign-ins.
+    fn sign_ins(&self) -> Arc<dyn SignInStore>;
 
     /// The hub's program, which clients start.
     fn program(&self) -> Option<PathBuf>;

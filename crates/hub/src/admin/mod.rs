@@ -11,6 +11,7 @@
 #![cfg(unix)]
 
 mod access;
+mod accounts;
 mod activity;
 mod answers;
 mod approval;

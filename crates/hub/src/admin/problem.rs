@@ -43,6 +43,8 @@ pub enum AdminProblemKind {
     NoSuchQuestion,
     /// The remembered answer does not exist.
     NoSuchAnswer,
+    /// The account does not exist, or was signed out.
+    NoSuchAccount,
     /// The call does not exist, or its parameters and result are not kept.
     NoSuchCall,
     /// The request cannot be parsed.
@@ -143,6 +145,7 @@ impl AdminProblemKind {
             | Self::NoSuchSession
             | Self::NoSuchQuestion
             | Self::NoSuchAnswer
+            | Self::NoSuchAccount
             | Self::NoSuchCall => StatusCode::NOT_FOUND,
             Self::Malformed | Self::Other => StatusCode::BAD_REQUEST,
             Self::Refused | Self::Changed => StatusCode::CONFLICT,

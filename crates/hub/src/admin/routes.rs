@@ -22,8 +22,8 @@ use tokio::time::timeout;
 
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::{
-    AdminApi, WorkspaceSummary, access, activity, answers, approval, apps, call, clients, events,
-    faces, files, lease, questions, rules, servers, sign_in, skills,
+    AdminApi, WorkspaceSummary, access, accounts, activity, answers, approval, apps, call, clients,
+    events, faces, files, lease, questions, rules, servers, sign_in, skills,
 };
 use crate::socket::AttachedClient;
 
@@ -76,6 +76,8 @@ pub(super) fn api(admin: AdminApi) -> Router {
         .route("/events", get(events::follow))
         .route("/questions", get(questions::list))
         .route("/questions/{id}", post(questions::answer))
+        .route("/accounts", get(accounts::list))
+        .route("/accounts/{id}", delete(accounts::sign_out))
         .route("/answers", get(answers::list))
         .route("/answers/{id}", delete(answers::forget))
         .route("/workspaces", get(workspaces).post(lease::open))
