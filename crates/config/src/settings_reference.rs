@@ -31,7 +31,7 @@ const SECTIONS: [ReferenceSection; 21] = [
         of: "ConditionalRule",
         lead: "In the settings of a user and an administrator; a project's files may deny and ask with conditions, not allow. See [conditions](../features/permissions.md#conditions).",
     },
-    ReferenceSection { title: "`for` of a rule", of: "RuleAudience", lead: "" },
+    ReferenceSection { title: "`for` of a rule, `admins[]`", of: "RuleAudience", lead: "" },
     ReferenceSection { title: "`when` of a rule", of: "ArgumentCondition", lead: "" },
     ReferenceSection {
         title: "`hooks.EVENT[]`",
@@ -96,6 +96,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     (".connectors", "none"),
     (".xaaIdp", "none"),
     (".secretProviders", "none"),
+    (".admins", "none"),
     (".nativePlugins", "none"),
     (".inherit", "none"),
     (".ideTools", "`getDiagnostics`, `executeCode`"),

@@ -216,8 +216,9 @@ pub(crate) fn scope_honours(scope: Scope, member: &str) -> bool {
             matches!(scope, Scope::User | Scope::Local | Scope::Enterprise)
         }
         "allowManagedMcpServersOnly" => scope == Scope::Enterprise,
-        "allowedMcpServers" | "connectors" | "xaaIdp" | "secretProviders" | "nativePlugins"
-        | "plugins" | "ideTools" | "questions" | "start" | "checkArguments" | "limits" => {
+        "allowedMcpServers" | "connectors" | "xaaIdp" | "secretProviders" | "admins"
+        | "nativePlugins" | "plugins" | "ideTools" | "questions" | "start" | "checkArguments"
+        | "limits" => {
             matches!(scope, Scope::User | Scope::Enterprise)
         }
         "inherit" => scope == Scope::User,

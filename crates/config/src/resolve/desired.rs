@@ -21,7 +21,7 @@ use crate::scope::Scope;
 use crate::secret::{SecretProvider, SecretText};
 use crate::settings::{
     ConditionalRule, ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings,
-    ToolPattern,
+    RuleAudience, ToolPattern,
 };
 use crate::source::{ConfigNode, Located, SourceLocation};
 
@@ -225,6 +225,8 @@ pub struct EffectiveSettings {
     pub xaa_idp: Option<Located<IdentityProvider>>,
     /// The providers of secrets that are not in the secret store.
     pub secret_providers: BTreeMap<String, Located<SecretProvider>>,
+    /// The administrators of `serve`, by the user and by the organisation's administrator.
+    pub admins: Vec<Located<RuleAudience>>,
     /// Paths of native plugins.
     pub native_plugins: Vec<Located<String>>,
     /// How native plugins are run; the settings of a single plugin replace those of all.

@@ -58,6 +58,7 @@ fn apply_owned(layer: &SettingsLayer, effective: &mut EffectiveSettings) {
     replace(&mut effective.xaa_idp, settings.xaa_idp.as_ref());
     replace(&mut effective.ide_tools, settings.ide_tools.as_ref());
     replace(&mut effective.check_arguments, settings.check_arguments.as_ref());
+    effective.admins.extend(settings.admins.iter().cloned());
     effective.native_plugins.extend(settings.native_plugins.iter().cloned());
     effective.plugins.overlay(&settings.plugins);
     replace(&mut effective.questions.elicitation, settings.questions.elicitation.as_ref());

@@ -9,7 +9,7 @@ use super::types::{
     ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
     Permissions, ServerEntries, Settings,
 };
-use super::{PluginSettings, WrittenRule};
+use super::{PluginSettings, RuleAudience, WrittenRule};
 use crate::entry::{decode_callback_port, decode_questions, decode_scopes, decode_start};
 use crate::policy::{ServerRule, decode_server_rule};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
@@ -48,6 +48,7 @@ pub(crate) fn decode_settings(
         connectors: located(&mut fields, "connectors", connectors),
         xaa_idp: located(&mut fields, "xaaIdp", identity_provider),
         secret_providers: fields.text_map("secretProviders"),
+        admins: admins(&mut fields),
         native_plugins: fields.texts("nativePlugins").unwrap_or_default(),
         plugins: fields.nested("plugins", PluginSettings::read).unwrap_or_default(),
         inherit: fields.texts("inherit").unwrap_or_default(),
@@ -104,6 +105,24 @@ fn located<T>(
 ) -> Option<Located<T>> {
     let at = fields.node(key)?.at.clone();
     fields.nested(key, decode).flatten().map(|value| Located::new(value, at))
+}
+
+/// The administrators. One with a problem is none: with a member that is not understood it may have meant fewer people.
+fn admins(fields: &mut ObjectFields<'_>) -> Vec<Located<RuleAudience>> {
+    let Some(node) = fields.node("admins") else { return Vec::new() };
+    if !matches!(node.value, ConfigValue::List(_)) {
+        let message = format!("`admins` of {} must be a list, not {}", fields.what(), node.kind());
+        fields.reject(ConfigProblemKind::WrongType, message, &node.at);
+    }
+    let mut admins = Vec::new();
+    for element in node.elements() {
+        let problems_before = fields.problem_count();
+        let admin = fields.element(element, "an element of `admins`", RuleAudience::decode);
+        if fields.problem_count() == problems_before {
+            admins.push(Located::new(admin, element.at.clone()));
+        }
+    }
+    admins
 }
 
 fn permissions(fields: &mut ObjectFields<'_>) -> Permissions {

@@ -156,7 +156,14 @@ impl ConditionalRule {
 // === impl RuleAudience ===
 
 impl RuleAudience {
-    fn decode(fields: &mut ObjectFields<'_>) -> Self {
+    /// Whether it names the principal with this id and these groups.
+    pub fn names<'a>(&self, id: &str, mut groups: impl Iterator<Item = &'a str>) -> bool {
+        let is_member = |group: &String| groups.any(|theirs| theirs == group);
+        self.principal.as_ref().is_none_or(|named| named == id)
+            && self.group.as_ref().is_none_or(is_member)
+    }
+
+    pub(super) fn decode(fields: &mut ObjectFields<'_>) -> Self {
         let [group, principal] = ["group", "principal"].map(|key| {
             let text = fields.text(key)?;
             if text.value.is_empty() {

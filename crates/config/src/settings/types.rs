@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
-use super::{PluginSettings, WrittenRule};
+use super::{PluginSettings, RuleAudience, WrittenRule};
 use crate::entry::{Entry, QuestionSettings, StartPolicy};
 use crate::policy::ServerRule;
 use crate::source::{ConfigMember, Located, SourceLocation};
@@ -52,6 +52,9 @@ pub struct Settings {
     /// The sources of secrets outside the secret store, by name: `${file:PATH}`, `${cmd:COMMAND}` or
     /// `op://VAULT/ITEM/FIELD`.
     pub secret_providers: BTreeMap<String, Located<String>>,
+    /// The administrators of `serve`: in its console they see the servers, and who calls what. Each is a principal or a
+    /// group, as in `for` of a rule.
+    pub admins: Vec<Located<RuleAudience>>,
     /// Native plugins to load in addition to the plugin folder.
     pub native_plugins: Vec<Located<String>>,
     /// How native plugins are run.

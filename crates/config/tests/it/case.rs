@@ -404,6 +404,8 @@ fn settings(desired: &Desired, lines: &mut Vec<String>) {
     lines.extend(
         settings.xaa_idp.iter().map(|it| format!("xaa {} {}", it.value.issuer, it.value.client_id)),
     );
+    let admins = settings.admins.iter();
+    lines.extend(admins.map(|it| format!("admin {}", serde_json::json!(it.value))));
     lines.extend(settings.native_plugins.iter().map(|it| format!("native {}", it.value)));
     if settings.plugins.all != PluginTerms::default() {
         lines.push(format!("plugins {}", terms(&settings.plugins.all)));
