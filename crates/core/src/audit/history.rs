@@ -9,6 +9,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::line::is_written_as_is;
 use super::{AuditEntry, AuditLog};
 use crate::logs::{FILES_PER_LOG, LogFollower, format_timestamp, off_the_runtime, rotated_path};
 
@@ -17,8 +18,19 @@ use crate::logs::{FILES_PER_LOG, LogFollower, format_timestamp, off_the_runtime,
 pub struct AuditFilter {
     /// Only calls to this server.
     server: Option<String>,
+    /// Only calls for this principal.
+    principal: Option<PrincipalFilter>,
     /// Only entries from this timestamp on, in the form that the log uses.
     since: Option<String>,
+}
+
+/// Which lines are of one principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum PrincipalFilter {
+    /// Those with this id.
+    Id(String),
+    /// None can be told: the log writes the id in a way in which it may write the id of another.
+    Unclear,
 }
 
 /// The entries that a read of the audit log found.
@@ -103,6 +115,16 @@ impl AuditFilter {
         self
     }
 
+    /// Selects only calls for the principal with this id, and no gaps. Nothing is selected for an id that the log
+    /// shortens or redacts.
+    #[must_use]
+    pub fn of_principal(mut self, id: &str) -> Self {
+        let is_clear = is_written_as_is(id);
+        let id = || PrincipalFilter::Id(id.to_owned());
+        self.principal = Some(if is_clear { id() } else { PrincipalFilter::Unclear });
+        self
+    }
+
     /// Selects only calls that began at `since` or later.
     #[must_use]
     pub fn since(mut self, since: SystemTime) -> Self {
@@ -123,6 +145,11 @@ impl AuditFilter {
 
     /// A gap matches every filter of servers: the missing calls may have been to any server.
     fn wants(&self, entry: &AuditEntry) -> bool {
+        let is_of_principal = match (&self.principal, entry) {
+            (None, _) => true,
+            (Some(PrincipalFilter::Id(id)), AuditEntry::Call(line)) => line.principal == *id,
+            (Some(_), _) => false,
+        };
         let (time, server) = match entry {
             AuditEntry::Call(line) => (&line.time, Some(&line.server)),
             AuditEntry::Lost(lost) => (&lost.time, None),
@@ -133,6 +160,6 @@ impl AuditFilter {
             (Some(wanted), Some(server)) => wanted == server,
             _ => true,
         };
-        is_in_time && is_of_server
+        is_of_principal && is_in_time && is_of_server
     }
 }

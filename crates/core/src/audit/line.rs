@@ -212,6 +212,12 @@ fn to_safe_text(text: &str) -> String {
     shown
 }
 
+/// Whether the log has an id as it is, and writes no other id in the same way: one that was cut ends with `…`, one that was
+/// redacted has `*`. Control characters become spaces, but no id has them.
+pub(super) fn is_written_as_is(text: &str) -> bool {
+    !text.contains(['…', '*']) && to_safe_text(text) == text
+}
+
 /// Hashes the id of a session that is reached over the network, since the client authenticates with that id.
 pub(super) fn session_mark(transport: &str, session: &str) -> String {
     match transport {
@@ -238,6 +244,21 @@ mod tests {
             assert_eq!(to_safe_text(text), expected, "{text}");
         }
         assert_eq!(to_safe_text(&"x".repeat(1000)).chars().count(), MAX_NAME_CHARS + 1);
+    }
+
+    #[test]
+    fn an_id_that_may_be_that_of_another_is_not_as_it_is() {
+        for (id, expected) in [
+            ("user:ada", true),
+            ("https://login.example 0a1b", true),
+            ("https://login.example 0a1b?x", false),
+            ("https://login.example 0a1b?…", false),
+            ("https://login.example ********", false),
+            ("https://ann:pw@login.example 0a1b", false),
+        ] {
+            assert_eq!(is_written_as_is(id), expected, "{id}");
+        }
+        assert!(!is_written_as_is(&"x".repeat(MAX_NAME_CHARS + 1)));
     }
 
     #[test]

@@ -214,6 +214,10 @@ async fn what_is_wanted_of_it() {
     let hour = Duration::from_secs(3600);
     assert_eq!(names(AuditFilter::default().since(SystemTime::now() - hour), 9).await.len(), 4);
     assert_eq!(names(AuditFilter::default().since(SystemTime::now() + hour), 9).await, [""; 0]);
+    for (id, expected) in [("local", 4), ("user:ada", 0), ("…", 0)] {
+        let found = names(AuditFilter::default().of_principal(id), 9).await;
+        assert_eq!(found.len(), expected, "{id}");
+    }
     let mut followed = Vec::new();
     while followed.len() < 2 {
         followed.extend(following.next().await.unwrap());
