@@ -259,7 +259,7 @@ impl Stage {
         match self.caller.session().answers {
             QuestionAnswerer::Queue => {
                 self.engine
-                    .queue_for(&self.caller.session().principal)?
+                    .queue_for(self.caller.session().principal.id())?
                     .ask((question, answer))
                     .await
             }

@@ -72,7 +72,7 @@ impl Stage {
         let about = QuestionKind::Elicitation { params: params.clone() };
         let (question, answer) = PendingQuestion::new(&placed.name, about);
         let question = question.of_client(&self.caller.identity().client);
-        let reply = match self.engine.queue_for(&self.caller.session().principal) {
+        let reply = match self.engine.queue_for(self.caller.session().principal.id()) {
             Some(queue) => queue.ask((question, answer)).await,
             None => None,
         };

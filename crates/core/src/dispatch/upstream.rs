@@ -177,9 +177,10 @@ impl Stage {
     /// The capabilities that a modern server may use with this call.
     fn askable(&self, placed: &AppliedServer) -> &Raw {
         let is_queue = placed.elicitation == ElicitationAnswerer::Queue;
-        let queue = self.engine.queue_for(&self.caller.session().principal);
-        self.caller
-            .askable_capabilities(|| queue.is_some_and(|queue| is_queue || queue.is_watched()))
+        self.caller.askable_capabilities(|| {
+            let queue = self.engine.queue_for(self.caller.session().principal.id());
+            queue.is_some_and(|queue| is_queue || queue.is_watched())
+        })
     }
 
     /// The types of results that the caller may know. A legacy client's results have no type.

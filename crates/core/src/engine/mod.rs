@@ -33,6 +33,7 @@ use tokio_util::task::TaskTracker;
 pub use event::{EngineEvent, EngineEventKind};
 pub use options::{CredentialSource, EngineOptions, EntryCredentials, QueueAccess};
 pub use questions::queue::{QuestionGone, QuestionQueue, QueueWatcher, QueuedQuestion};
+pub use questions::queues::PrincipalQueueWatcher;
 pub use session::caller::{ArgumentCheck, Caller, QuestionAnswerer, Session, SessionClients};
 pub use session::local_call::LocalCall;
 pub use snapshot::recent_calls::{CallWatcher, RecentCall, RecentCallResult};
@@ -52,6 +53,7 @@ pub(crate) use workspace::call_limits::OnProgress;
 pub(crate) use workspace::guest_access::GuestAccess;
 pub(crate) use workspace::state::WorkspaceState;
 
+use questions::queues::QuestionQueues;
 use questions::session_questions::SessionQuestions;
 pub(crate) use session::calls_in_flight::CallInFlightLease;
 use session::calls_in_flight::CallsInFlight;
@@ -100,7 +102,7 @@ pub(crate) struct Inner {
     /// Ended calls have a channel of their own: there are many, and few listeners.
     calls: broadcast::Sender<EngineEvent>,
     completed: ElicitationCompletions,
-    queue: QuestionQueue,
+    queues: QuestionQueues,
     strays: SessionQuestions,
     wishes: SessionSubscriptions,
     log_levels: LogLevels,
@@ -133,7 +135,7 @@ impl Engine {
             EngineStorage::open(&options).await;
         let sealer = options.sealer.clone().unwrap_or(sealer);
         let audit = options.audit.clone().or(audit);
-        let queue = QuestionQueue::new(options.patience);
+        let queues = QuestionQueues::new(options.patience);
         Self(Arc::new_cyclic(|inner| {
             let mut shared = shared(&options, logs.clone(), &eras);
             shared.catalogs = Arc::clone(&catalogs);
@@ -149,7 +151,7 @@ impl Engine {
                 events: broadcast::Sender::new(EVENT_CHANNEL_CAPACITY),
                 calls: broadcast::Sender::new(EVENT_CHANNEL_CAPACITY),
                 completed: ElicitationCompletions::default(),
-                queue,
+                queues,
                 strays: SessionQuestions::default(),
                 wishes: SessionSubscriptions::default(),
                 log_levels: LogLevels::default(),
@@ -196,14 +198,19 @@ impl Engine {
         self.0.calls.subscribe()
     }
 
-    /// Returns the queue of questions.
+    /// Returns the queue of questions of the person who runs the engine.
     pub fn queue(&self) -> &QuestionQueue {
-        &self.0.queue
+        self.0.queues.local()
     }
 
-    /// Returns the queue for questions of this principal; `None` for a principal whose questions do not belong there.
-    pub fn queue_for(&self, principal: &Principal) -> Option<&QuestionQueue> {
-        self.0.queue_for(principal)
+    /// Returns the queue for questions of this principal; `None` for another than the local one that watches none.
+    pub fn queue_for(&self, principal: &Principal) -> Option<QuestionQueue> {
+        self.0.queue_for(principal.id())
+    }
+
+    /// Watches the queue for questions of this principal from now on.
+    pub fn watch_queue_for(&self, principal: &Principal) -> PrincipalQueueWatcher {
+        self.0.queues.watch(principal.id())
     }
 
     /// Returns the remembered answers to permission questions.
@@ -379,10 +386,10 @@ impl Inner {
         }
     }
 
-    /// The queue, if questions of calls of this principal belong there. The person who runs the engine watches it, and
-    /// what other principals are asked, with the arguments of their calls, is not for that person.
-    pub(crate) fn queue_for(&self, principal: &Principal) -> Option<&QuestionQueue> {
-        principal.is_local().then_some(&self.queue)
+    /// The queue for questions of calls of the principal with this id. What one principal is asked, with the arguments
+    /// of its calls, is not for another.
+    pub(crate) fn queue_for(&self, principal: &str) -> Option<QuestionQueue> {
+        self.queues.find(principal)
     }
 
     /// Whether a person can open the queue.

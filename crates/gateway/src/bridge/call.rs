@@ -110,7 +110,7 @@ impl BridgeView {
                 // Dropped, the question is answered with *cancel*.
                 Ok(CallEvent::Question(question)) => {
                     if let Some(queue) = self.bridge().engine.queue_for(&self.opening.principal) {
-                        let asking = relay_question(queue.clone(), question);
+                        let asking = relay_question(queue, question);
                         elsewhere.get_or_insert_default().push(asking);
                     }
                 }

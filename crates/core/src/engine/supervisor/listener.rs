@@ -229,8 +229,8 @@ impl Inner {
         }
     }
 
-    /// Puts a question to the session of a call, or to the call; without a call, to the queue, unless the connection
-    /// is another principal's than the one who watches the queue.
+    /// Puts a question to the session of a call, or to the call; without a call, to the queue of the principal that the
+    /// connection is of.
     async fn ask_call(
         &self,
         call: Option<AskedCall>,
@@ -246,16 +246,18 @@ impl Inner {
         let is_for_client = matches!(about, QuestionKind::Extension { .. });
         let (question, answer) = PendingQuestion::new(server, about);
         let Some(call) = call else {
-            // The watchers of the queue know no extensions.
-            let is_of_guest = principal.as_deref().is_some_and(|id| id != LOCAL_PRINCIPAL);
-            let has_no_watcher = is_for_client || is_of_guest;
-            return if has_no_watcher { None } else { self.queue.ask((question, answer)).await };
+            // The watchers of a queue know no extensions.
+            if is_for_client {
+                return None;
+            }
+            let principal = principal.as_deref().unwrap_or(LOCAL_PRINCIPAL);
+            return self.queue_for(principal)?.ask((question, answer)).await;
         };
         let question = question.of_client(&call.client);
         match call.answers {
             QuestionAnswerer::Queue if is_for_client => None,
             QuestionAnswerer::Queue => {
-                self.queue_for(&call.principal)?.ask((question, answer)).await
+                self.queue_for(call.principal.id())?.ask((question, answer)).await
             }
             QuestionAnswerer::Caller if call.put(question) => {
                 timeout(patience, answer).await.ok()?.ok()
