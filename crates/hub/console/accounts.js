@@ -1,6 +1,6 @@
 /** Accounts: who is signed in to which server, with what scopes and for how long; and the servers that want a sign-in. */
 
-import { ask, part } from './api.js';
+import { ask, isForPeople, part } from './api.js';
 import { signIn } from './calling.js';
 import { attempt, button, h, notice, open, table } from './dom.js';
 import { filter } from './filter.js';
@@ -26,23 +26,25 @@ export function view() {
     cards.replaceChildren(
       h('section', { className: 'card', 'aria-label': 'Signed in' }, h('h2', {}, 'Signed in'),
         found.length ? accountTable(found) : h('p', { className: 'faint' }, nothing)),
-      wanting());
+      isForPeople ? h('p', { className: 'faint' }, 'To sign in to a server, call one of its tools: your client shows you a link.') : wanting());
     if (focused) cards.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
   return { element: [head.element, cards], update };
 }
 
-const who = ({ principal }) => (principal === 'local' ? 'you' : principal);
+const isMine = ({ principal }) => principal === known.me.principal;
+const who = (account) => (isMine(account) ? 'you' : account.principal);
 
 function accountTable(accounts) {
   return table('Accounts', ['Server', 'Who', 'Signed in at', 'Scopes', 'Expires', '-Sign out'], accounts.map((account) => [
-    [h('a', { href: to('servers', account.server) }, h('strong', {}, account.server)), h('br', {}), h('small', {}, account.url)],
+    [isForPeople ? h('strong', {}, account.server) : h('a', { href: to('servers', account.server) }, h('strong', {}, account.server)), h('br', {}), h('small', {}, account.url)],
     who(account),
     account.issuer,
     account.scopes.length ? account.scopes.join(' ') : h('span', { className: 'faint' }, 'none named'),
     expiry(account),
-    h('button', { type: 'button', 'data-key': account.id, 'aria-label': `Sign ${who(account)} out of ${account.server}`, onclick: () => confirmSignOut(account) }, 'Sign out'),
+    // Only the person who runs the hub signs others out.
+    (isMine(account) || !isForPeople) && h('button', { type: 'button', 'data-key': account.id, 'aria-label': `Sign ${who(account)} out of ${account.server}`, onclick: () => confirmSignOut(account) }, 'Sign out'),
   ]));
 }
 

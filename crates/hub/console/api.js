@@ -1,5 +1,11 @@
 /** The hub, over its admin API. `docs/reference/admin.md` lists every address. */
 
+/** Whether this is the page for the people of `serve`, and not that of the person who runs the hub. */
+export const isForPeople = location.pathname === '/console/';
+
+/** The API for each of them. */
+const API = isForPeople ? '/console/api/v1' : '/api/v1';
+
 /** Where the page keeps its half of the pass. */
 const KEPT = 'switchboard-pass';
 
@@ -60,11 +66,17 @@ async function send(method, path, { body, signal, after } = {}) {
   const headers = { 'x-switchboard-pass': localStorage.getItem(KEPT) ?? '' };
   if (body !== undefined) headers['content-type'] = 'application/json';
   if (after) headers['last-event-id'] = after;
-  const response = await fetch(`/api/v1/${path}`, {
+  const response = await fetch(`${API}/${path}`, {
     method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body),
   });
   if (response.ok) return response;
   throw await response.json().catch(() => ({ kind: 'failed', title: `the hub answered ${response.status}` }));
+}
+
+/** Signs this browser out of the page for people, which then asks whose browser it is. */
+export async function leave() {
+  await fetch('/sign-in/leave', { method: 'POST' });
+  location.reload();
 }
 
 /** A name as it stands in a path. */

@@ -1,12 +1,12 @@
 /** The page: comes in with its invitation, shows what the address names, keeps it current. */
 
 import { view as accounts } from './accounts.js';
-import { enter } from './api.js';
+import { ask, enter, isForPeople, leave as signOut } from './api.js';
 import { find as findCall, openCall } from './call.js';
 import { view as calls } from './calls.js';
 import { opener, view as catalog } from './catalog.js';
 import { view as clients } from './clients.js';
-import { button, calmly, h, wrong } from './dom.js';
+import { attempt, button, calmly, h, wrong } from './dom.js';
 import { listen, showKeys } from './keys.js';
 import { notifySwitch } from './notify.js';
 import { view as overview } from './overview.js';
@@ -14,12 +14,13 @@ import { view as permissions } from './permissions.js';
 import { count, view as problems } from './problems.js';
 import { view as questions } from './questions.js';
 import { followed, leave, route, to } from './route.js';
+import { view as served } from './served.js';
 import { openServer } from './server.js';
 import { view as servers } from './servers.js';
 import { choose, follow, known, start } from './store.js';
 
 /** Each with its key after `g`, what its badge counts, the topics that change it, and what opens one of its items. */
-const VIEWS = {
+const ALL_VIEWS = {
   overview: { title: 'Overview', key: 'o', make: overview, topics: ['servers', 'calls', 'questions', 'traffic'] },
   clients: { title: 'Clients', key: 'c', group: 'Connections', make: clients, topics: ['servers', 'clients', 'traffic'] },
   servers: { title: 'Servers', key: 's', make: servers, topics: ['servers', 'traffic'], open: (name, part) => known.servers.some((each) => each.name === name) && openServer(name, part) },
@@ -33,6 +34,18 @@ const VIEWS = {
   problems: { title: 'Problems', key: 'x', make: problems, topics: ['servers'], badge: count },
 };
 
+/** The views of the page for people. */
+const PEOPLE_VIEWS = {
+  clients: { ...ALL_VIEWS.clients, group: undefined },
+  calls: { ...ALL_VIEWS.calls, group: undefined },
+  questions: ALL_VIEWS.questions,
+  accounts: ALL_VIEWS.accounts,
+};
+/** Those of an administrator. */
+const ADMIN_VIEWS = { ...PEOPLE_VIEWS, servers: { title: 'Servers', key: 's', make: served, topics: ['servers', 'traffic'] } };
+let VIEWS = ALL_VIEWS;
+const first = () => Object.keys(VIEWS)[0];
+
 const LINKS = { open: 'live', opening: 'connecting…', lost: 'connection lost', ended: 'hub ended', refused: 'not signed in' };
 const BANNERS = {
   lost: 'The connection to the hub is lost. This page tries again by itself; until then it shows the past.',
@@ -44,12 +57,19 @@ const select = /** @type {HTMLSelectElement} */ (document.getElementById('worksp
 const menu = /** @type {HTMLElement} */ (document.getElementById('menu'));
 const badges = {};
 
-document.getElementById('views')?.append(...Object.entries(VIEWS).flatMap(([name, { title, group }]) => {
-  badges[name] = h('span', { className: 'badge' });
-  return [group && h('h2', {}, group), h('a', { href: to(name) }, title, ' ', badges[name])].filter(Boolean);
-}));
+/** Shows the views that there are for the person at the page. */
+function arrange() {
+  document.getElementById('views')?.append(...Object.entries(VIEWS).flatMap(([name, { title, group }]) => {
+    badges[name] = h('span', { className: 'badge' });
+    return [group && h('h2', {}, group), h('a', { href: to(name) }, title, ' ', badges[name])].filter(Boolean);
+  }));
+  const tools = isForPeople ? [h('p', { className: 'faint' }, known.me.principal), button('Sign out', () => attempt(signOut))] : [];
+  document.getElementById('tools')?.append(...tools, notifySwitch(), button('Keys', () => showKeys(VIEWS)));
+  if (isForPeople) select.parentElement?.remove();
+  listen(VIEWS);
+}
+
 select.addEventListener('change', () => choose(select.value));
-document.getElementById('tools')?.append(notifySwitch(), button('Keys', () => showKeys(VIEWS)));
 menu.addEventListener('click', () => unfold(!document.body.classList.contains('menu-open')));
 document.addEventListener('click', ({ target }) => {
   const address = target instanceof Element && target.closest('a[href^="#/"]')?.getAttribute('href');
@@ -57,8 +77,6 @@ document.addEventListener('click', ({ target }) => {
   // A link to the page that is shown changes nothing but the menu.
   if (address === location.hash) unfold(false);
 });
-listen(VIEWS);
-
 /** Shows or hides the navigation where there is no room for both. */
 function unfold(isOpen) {
   document.body.classList.toggle('menu-open', isOpen);
@@ -75,7 +93,7 @@ let item = { key: '', element: undefined, turn(_part) {} };
 function turn() {
   if (known.link === 'refused') return;
   const { view } = route();
-  const name = view in VIEWS ? view : 'overview';
+  const name = view in VIEWS ? view : first();
   unfold(false);
   if (name !== shown.name || !shown.element?.[0].isConnected) {
     for (const link of document.querySelectorAll('nav a')) {
@@ -141,8 +159,8 @@ function linked() {
   }));
   if (wasRefused && known.link === 'open') { shown.name = ''; turn(); }
   wasRefused = known.link === 'refused';
-  if (known.link === 'refused') refused({ title: 'This browser is not signed in.', hint: 'Run `switchboard console`: it opens a new link.' });
-  else if (known.link === 'open' && !known.workspaces.length) {
+  if (known.link === 'refused') refused({ title: 'This browser is not signed in.', hint: isForPeople ? 'Load this page again to sign in.' : 'Run `switchboard console`: it opens a new link.' });
+  else if (known.link === 'open' && !known.workspaces.length && !isForPeople) {
     main.replaceChildren(h('div', { className: 'empty' }, h('h2', {}, 'No project is open'), h('p', {}, 'Start a client in one, or run `switchboard serve` there.')));
   }
 }
@@ -165,8 +183,8 @@ follow((topic) => {
 /** What stands behind `#` may be an invitation, also in a tab that is open already. It does not stay in the history. */
 async function invited() {
   const word = location.hash.slice(1);
-  if (!word || word.startsWith('/') || word === 'main') return false;
-  history.replaceState(null, '', to('overview'));
+  if (!word || word.startsWith('/') || word === 'main' || isForPeople) return false;
+  history.replaceState(null, '', to(first()));
   await enter(word);
   return true;
 }
@@ -178,7 +196,12 @@ async function begin() {
     invited().then((isNew) => { if (isNew && known.link === 'refused') location.reload(); else turn(); }, refused);
   });
   await invited();
-  if (!location.hash) history.replaceState(null, '', to('overview'));
+  if (isForPeople) {
+    known.me = await ask('GET', 'me');
+    VIEWS = known.me.role === 'admin' ? ADMIN_VIEWS : PEOPLE_VIEWS;
+  }
+  arrange();
+  if (!location.hash) history.replaceState(null, '', to(first()));
   turn();
   start();
 }

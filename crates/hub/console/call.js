@@ -1,6 +1,6 @@
 /** One call: its stages, what it said, its raw messages on request, and the same once more. */
 
-import { ask, part } from './api.js';
+import { ask, isForPeople, part } from './api.js';
 import { drawn, openTool, repeat } from './calling.js';
 import { decision, keyOf, outcomeWord, TONES } from './calls.js';
 import { stage } from './chart.js';
@@ -26,8 +26,8 @@ export function openCall(key) {
     return [
       h('p', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, outcomeWord(call)), ` ${[call.error, micros(call.micros)].filter(Boolean).join(' · ')}`),
       facts([
-        ['When', moment(call.time)], ['Client', [call.client, call.principal !== 'local' && call.principal, call.transport].filter(Boolean).join(', ')],
-        ['Session', call.session], ['Folder', call.workspace], ['Server', call.server && h('a', { href: to('servers', call.server) }, call.server)], ['Method', call.method],
+        ['When', moment(call.time)], ['Client', [call.client, call.principal !== known.me.principal && call.principal, call.transport].filter(Boolean).join(', ')],
+        ['Session', call.session], ['Folder', call.workspace], ['Server', call.server && (isForPeople ? call.server : h('a', { href: to('servers', call.server) }, call.server))], ['Method', call.method],
         ['Decision', decision(call)], ['Rule', call.at],
         ['Size', `${size(call.sent)} sent, ${size(call.received)} received`],
       ]),
@@ -38,8 +38,8 @@ export function openCall(key) {
 }
 
 /** A call of which nothing is kept can still be made, with new arguments. */
-const unknown = (call) => h('p', { className: 'faint' }, 'The stages and messages of this call were not kept. The hub keeps those of your own latest calls, in memory, and only while a console is open. ',
-  toolOf(call) && button('Call it', () => openTool(toolOf(call))));
+const unknown = (call) => (isForPeople ? h('p', { className: 'faint' }, 'This console shows no arguments and no results.') : h('p', { className: 'faint' }, 'The stages and messages of this call were not kept. The hub keeps those of your own latest calls, in memory, and only while a console is open. ',
+  toolOf(call) && button('Call it', () => openTool(toolOf(call)))));
 
 const toolOf = (call) => call.method === 'tools/call' && known.catalog.tools.find(({ name }) => name === call.name);
 

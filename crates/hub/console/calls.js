@@ -1,5 +1,6 @@
 /** Every call that was made: by whom, what was decided, how it ended. */
 
+import { isForPeople } from './api.js';
 import { h } from './dom.js';
 import { filter, values } from './filter.js';
 import { cell, list, search } from './list.js';
@@ -27,7 +28,7 @@ function words(call) {
 /** What names a call in an address. Ids begin anew with each hub, times do not. */
 export const keyOf = ({ time, session, name, method }) => [time, session, name || method].join('~');
 
-const COLUMNS = [[3, 'Time'], [1, 'Client'], [1, 'Server'], [2, 'Decision'], [3, 'Folder'], [1, 'Took', true]];
+const COLUMNS = [[3, 'Time'], [1, 'Client'], [1, 'Server'], [2, 'Decision'], [3, isForPeople ? 'Who' : 'Folder'], [1, 'Took', true]];
 
 export function view() {
   const calls = () => known.calls.filter((call) => call.method);
@@ -66,7 +67,7 @@ function row(call) {
       cell(1, client),
       cell(1, call.server ?? ''),
       cell(2, decision(call)),
-      cell(3, call.workspace),
+      cell(3, isForPeople ? call.principal : call.workspace),
       cell(1, micros(call.micros), true),
       h('span', {}, h('span', { className: `state ${TONES[call.outcome] ?? 'bad'}` }, outcomeWord(call))),
     ],

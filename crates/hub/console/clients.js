@@ -1,6 +1,6 @@
 /** Clients: which are on this machine and have Switchboard, and which are connected now. */
 
-import { ask, part } from './api.js';
+import { ask, isForPeople, part } from './api.js';
 import { attempt, button, h, open, table, visibleWord } from './dom.js';
 import { filter } from './filter.js';
 import { search } from './list.js';
@@ -8,7 +8,7 @@ import { to } from './route.js';
 import { here, known, look, lookAtClients } from './store.js';
 import { count, micros, since } from './units.js';
 
-const words = ({ name, session, transport, folder, servers = {} }) => [name, session, transport, folder, ...Object.keys(servers)].join(' ').toLowerCase();
+const words = ({ name, principal, session, transport, folder, servers = {} }) => [name, principal, session, transport, folder, ...Object.keys(servers)].join(' ').toLowerCase();
 
 const extensionWords = ({ client, transport, declared, negotiated }) => [client, transport, ...declared, ...Object.keys(negotiated)].join(' ').toLowerCase();
 
@@ -23,18 +23,19 @@ export function view() {
     const found = search(known.clients, q, words);
     head.tell(found.length, known.clients.length);
     const connected = h('section', { className: 'card', 'aria-label': 'Connected' }, h('h2', {}, 'Connected'),
-      found.length ? connectedTable(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : 'No client is connected. Install Switchboard in one below, then start it.'));
+      found.length ? (isForPeople ? peopleTable : connectedTable)(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : NOTHING));
     installed.replaceChildren(h('h2', {}, 'On this machine'), ...(known.installations ? [installedTable(known.installations)] : [h('p', { className: 'faint' }, 'Loading…')]));
     const extended = search(known.extensions.clients ?? [], q, extensionWords);
     const extensions = extended.length > 0 && h('section', { className: 'card', 'aria-label': 'Extensions' }, h('h2', {}, 'Extensions'), extensionsTable(extended));
     const focused = document.activeElement?.getAttribute('data-key');
-    cards.replaceChildren(...[connected, extensions, installed].filter(Boolean));
+    cards.replaceChildren(...[connected, extensions, !isForPeople && installed].filter(Boolean));
     if (focused) cards.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
   return { element: [head.element, cards], update };
 }
 
+const NOTHING = isForPeople ? 'No client is connected.' : 'No client is connected. Install Switchboard in one below, then start it.';
 const TRANSPORTS = { socket: 'switchboard connect', http: 'Streamable HTTP', sse: 'HTTP+SSE', ws: 'WebSocket' };
 
 function connectedTable(clients) {
@@ -53,6 +54,15 @@ function connectedTable(clients) {
     ];
   }));
 }
+
+/** Clients as the people of `serve` see them: an administrator those of all, others their own. */
+const peopleTable = (clients) => table('Connected clients', ['Client', 'Who', 'Connected for', '#Running calls', 'Servers called'], clients.map(({ name, principal, session, transport, since: from, calls, servers }) => [
+  [h('strong', {}, name || session), h('br', {}), h('small', {}, `${TRANSPORTS[transport] ?? transport} · ${session}`)],
+  principal === known.me.principal ? 'you' : principal,
+  h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000)),
+  calls,
+  Object.keys(servers).length ? Object.entries(servers).map(([server, times]) => h('div', {}, `${server} ${count(times, 'call')}`)) : h('span', { className: 'faint' }, 'none yet'),
+]));
 
 /** What clients declare beyond the protocol, what they agree on with servers, and what does not pass. */
 function extensionsTable(clients) {

@@ -6,12 +6,14 @@
  * closed another takes up where it ended.
  */
 
-import { events, part } from './api.js';
+import { events, isForPeople, part } from './api.js';
 
 /** How long to wait before the stream is taken up again, at first and at most. */
 const [SOON, LATE] = [500, 8000];
 
-const channel = new BroadcastChannel('switchboard');
+/** Both pages may be open at one origin, and their events are not the same. */
+const CHANNEL = isForPeople ? 'switchboard-people' : 'switchboard';
+const channel = new BroadcastChannel(CHANNEL);
 const tab = crypto.randomUUID();
 
 /** The workspace that each tab looks at, and the session in each of them: known to whoever reads. */
@@ -36,7 +38,7 @@ export function begin(listener) {
   deliver = listener;
   channel.postMessage({ look: { tab, workspace: mine } });
   window.addEventListener('pagehide', () => channel.postMessage({ look: { tab } }));
-  if (navigator.locks) navigator.locks.request('switchboard', lead);
+  if (navigator.locks) navigator.locks.request(CHANNEL, lead);
   else lead();
 }
 

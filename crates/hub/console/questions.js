@@ -1,10 +1,13 @@
 /** Questions: what a person has to decide, fill in or visit before a call goes on. */
 
-import { ask, part } from './api.js';
+import { ask, isForPeople, part } from './api.js';
 import { attempt, button, facts, h, pre } from './dom.js';
 import { form } from './form.js';
 import { ANSWERS, describeAnnotations, permissionSentence } from './permission-words.js';
 import { answered, known } from './store.js';
+
+/** The answers that are offered. Those of the people of `serve` are for their session at most. */
+const OFFERED = isForPeople ? ANSWERS.filter(({ remember }) => remember === 'once' || remember === 'session') : ANSWERS;
 
 /** One question, ready to be answered. */
 export function card(question, gone = () => {}) {
@@ -23,7 +26,7 @@ function permission(question, { tool, arguments: args, annotations, because, all
     h('h2', {}, permissionSentence(question)),
     facts([['Tool', h('code', {}, tool)], ['Client', question.client], ['Server', question.server], ['The tool', describeAnnotations(annotations)], ['Asked because', because && reason(because)], ['Rule to allow it', allow && h('code', {}, allow)]]),
     Object.keys(args ?? {}).length ? pre(args) : h('p', { className: 'faint' }, 'No arguments.'),
-    h('div', { className: 'actions' }, ANSWERS.map(({ label, kind, ...body }) => button(label, () => answer(body), kind))),
+    h('div', { className: 'actions' }, OFFERED.map(({ label, kind, ...body }) => button(label, () => answer(body), kind))),
   ];
 }
 
@@ -78,7 +81,7 @@ export function view() {
   const cards = h('div', { className: 'questions-grid' });
   const nothing = h('p', { className: 'empty' }, 'No questions. Questions that your clients cannot show will appear here while this page is open.');
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, h('p', { className: 'faint' }, 'Remembered answers are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, !isForPeople && h('p', { className: 'faint' }, 'Remembered answers are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')].filter(Boolean),
     update() {
       for (const each of [...cards.children]) if (!known.questions.has(each.getAttribute('data-question'))) each.remove();
       for (const [id, question] of known.questions) {

@@ -1,6 +1,6 @@
 /** What is known of the hub, kept current from what happens in it. */
 
-import { ask, part } from './api.js';
+import { ask, isForPeople, part } from './api.js';
 import { calmly, notice, visibleWord, wrong } from './dom.js';
 import { begin, lookAt } from './link.js';
 import { notify } from './notify.js';
@@ -11,6 +11,7 @@ const CALLS = 2000;
 
 /** Everything that is known. Views read it and never write it. */
 export const known = {
+  /** Who is at the page. @type {{ principal: string, role: 'local' | 'admin' | 'user' }} */ me: { principal: 'local', role: 'local' },
   /** @type {'open' | 'lost' | 'ended' | 'refused' | 'opening'} */ link: 'opening',
   /** @type {Array<{ id: string, root: string, agent?: string }>} */ workspaces: [],
   /** @type {string | undefined} */ workspace: undefined,
@@ -23,13 +24,14 @@ export const known = {
   /** @type {Map<string, any>} */ questions: new Map(),
   /** What was answered for longer than a session. */ answers: [],
   /** Who is signed in to which server, once that was looked for. @type {Array<any> | undefined} */ accounts: undefined,
+  /** The servers of all people, for an administrator. */ served: [],
   /** Permission rules, and the mode, once they were looked for. */ rules: { rules: [] },
   /** The newest first. */ calls: [],
 };
 
 const listeners = new Set();
 
-/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`, `traffic`, `rules`, `clients`, `accounts`. */
+/** Has `listener` called with every topic that changed: `link`, `servers`, `catalog`, `questions`, `calls`, `traffic`, `rules`, `clients`, `accounts`, `served`. */
 export function follow(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -48,11 +50,20 @@ const target = ({ command, args = [], url } = {}) => [command, ...args, url].fil
 
 /** Looks at the servers now. */
 export async function look() {
+  if (isForPeople) await lookAsPerson();
   if (!known.workspace) return;
   const [{ servers, problems, extensions }, { pending }, { attached }] =
     await Promise.all([ask('GET', here('servers')), ask('GET', here('approvals')), ask('GET', 'status')]);
   const named = servers.map((server) => ({ ...server, target: target(server.entry) }));
   Object.assign(known, { servers: named, problems, extensions, approvals: pending, clients: attached });
+  changed('servers');
+}
+
+/** Looks at what the people of `serve` see: their clients, and an administrator the servers. */
+async function lookAsPerson() {
+  const isAdmin = known.me.role === 'admin';
+  const [{ attached }, told] = await Promise.all([ask('GET', 'status'), isAdmin ? ask('GET', 'servers') : undefined]);
+  Object.assign(known, { clients: attached, served: told?.servers ?? [] });
   changed('servers');
 }
 
@@ -65,7 +76,7 @@ export async function lookAtCatalog() {
 
 /** Looks at the questions that wait, and at the answers that are remembered. */
 export async function lookAtQuestions() {
-  const [{ questions }, { answers }] = await Promise.all([ask('GET', 'questions'), ask('GET', 'answers')]);
+  const [{ questions }, { answers }] = await Promise.all([ask('GET', 'questions'), isForPeople ? { answers: [] } : ask('GET', 'answers')]);
   known.answers = answers;
   known.questions = new Map(questions.map((question) => [question.id, question]));
   changed('questions');
@@ -78,6 +89,7 @@ async function lookAtCalls() {
 
 /** Counts the last hour anew. */
 export async function lookAtTraffic() {
+  if (known.me.role === 'user') return;
   known.traffic = await ask('GET', 'traffic');
   changed('traffic');
 }
@@ -134,7 +146,7 @@ function linked(link) {
 
 /** Everything anew. */
 async function lookAtAll() {
-  await lookAtWorkspaces();
+  if (!isForPeople) await lookAtWorkspaces();
   await Promise.all([look(), lookAtQuestions(), lookAtCalls(), lookAtTraffic()]);
   known.isLoaded = true;
   changed('servers');

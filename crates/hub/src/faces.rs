@@ -15,11 +15,11 @@ use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::AccessSetup;
 use crate::access::sign_in_links::{PageAddressLease, SignInLinkTable};
+use crate::access::{AccessSetup, BrowserSessions};
 use crate::admin::{
-    AdminApi, AdminProblem, AdminProblemKind, ConsoleAddressLease, FacesInfo, ServedFaces,
-    WorkspaceRequest,
+    AdminApi, AdminProblem, AdminProblemKind, ConsoleAddressLease, FacesInfo, PeopleConsole,
+    ServedFaces, WorkspaceRequest,
 };
 use crate::served_workspace::ServedWorkspace;
 use crate::workspace_registry::WorkspaceRegistry;
@@ -80,7 +80,7 @@ impl BoundAddress {
 
 impl WorkspaceFaces {
     /// The faces of `workspace` at `bound`, with the pages on which their people sign in. With `admin`, the console of
-    /// that hub is beside them, for this machine alone.
+    /// that hub is beside them: that of the person who runs it for this machine alone, that of the people for all.
     pub async fn new(
         bound: BoundAddress,
         workspace: Arc<ServedWorkspace>,
@@ -108,10 +108,19 @@ impl WorkspaceFaces {
             }
         }
         let sealer = workspace.engine().shared_sealer();
-        let pages = access.sign_in_pages(links, sealer, bound.address).map(|(routes, lease)| {
-            options.beside = std::mem::take(&mut options.beside).merge(routes);
-            lease
-        });
+        let mut pages = None;
+        if let Some(sessions) = access.browser_sessions(sealer, bound.address) {
+            let (mut beside, lease) = access.sign_in_pages(links, Arc::clone(&sessions));
+            pages = Some(lease);
+            // Beyond this machine others could read the cookies without TLS.
+            if let Some(admin) = admin
+                && !access.is_open_to_eavesdroppers(bound.address)
+            {
+                let people = people_console(admin, sessions, &workspace);
+                beside = beside.merge(people.routes(console.is_some()));
+            }
+            options.beside = std::mem::take(&mut options.beside).merge(beside);
+        }
         Self { bound, workspace, options, info, console, pages }
     }
 
@@ -146,6 +155,21 @@ impl WorkspaceFaces {
         let Self { bound, workspace, options, console: _console, pages: _pages, info: _ } = self;
         face::serve(bound.listener, workspace, options, shutdown).await.map_err(HubError::Faces)
     }
+}
+
+/// The console for the people who use `workspace`. Its settings name the administrators, as they are at each request.
+fn people_console(
+    admin: &AdminApi,
+    sessions: Arc<BrowserSessions>,
+    workspace: &Arc<ServedWorkspace>,
+) -> PeopleConsole {
+    let id = workspace.id().clone();
+    let workspace = Arc::clone(workspace);
+    PeopleConsole::new(admin.clone(), sessions, id, move |principal| {
+        let snapshot = workspace.snapshot();
+        let admins = &snapshot.desired.settings.admins;
+        admins.iter().any(|admin| admin.value.names(principal.id(), principal.groups()))
+    })
 }
 
 /// Why there is no console, in one line.

@@ -100,6 +100,11 @@ impl ServedWorkspace {
         self.synced.snapshot()
     }
 
+    /// The id of the workspace in the engine.
+    pub(crate) fn id(&self) -> &WorkspaceId {
+        self.synced.workspace()
+    }
+
     /// The engine behind it.
     pub(crate) fn engine(&self) -> &Engine {
         self.bridge.engine()

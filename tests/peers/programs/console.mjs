@@ -1,7 +1,9 @@
 // Somebody at the console, in a real browser. Reads what to do from standard input, one JSON object a line, and answers
 // each with one: {"ok": …} or {"error": "…"}.
 //
-//   node console.mjs URL
+//   node console.mjs URL [CODE]
+//
+// CODE is the one-time code with which a person of `serve` signs the browser in.
 
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -14,7 +16,7 @@ const peers = process.env.SWITCHBOARD_PEERS;
 const { chromium } = createRequire(`${peers}/npm-oidc/package.json`)('playwright-core');
 const axe = readFileSync(`${peers}/npm-console/node_modules/axe-core/axe.min.js`, 'utf8');
 
-const [url] = process.argv.slice(2);
+const [url, code] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: 30_000 });
 const context = await browser.newContext({ viewport: { width: 1100, height: 720 }, colorScheme: 'light' });
 const page = await context.newPage();
@@ -32,6 +34,10 @@ const isOurs = (address) => address.startsWith(new URL(url).origin) || address.s
 watch(page);
 
 await page.goto(url);
+if (code) {
+  await page.fill('input[name=code]', code);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+}
 await page.getByText('live', { exact: true }).waitFor();
 
 /** Goes to a view. Where the window is narrow, the navigation is behind a button. */
@@ -547,6 +553,30 @@ const steps = {
     const hit = await page.evaluate(() => window.hit ?? null);
     const links = await page.evaluate(() => [...document.querySelectorAll('[href^="javascript"], [onerror], [onload]')].length);
     if (hit || links) throw new Error(`text was run: ${hit}, ${links} elements`);
+  },
+
+  /** The views that a person of `serve` has, and what they show. */
+  async has({ views, shows }) {
+    const links = page.getByRole('navigation', { name: 'Views' }).getByRole('link');
+    const names = (await links.allTextContents()).map((name) => name.replace(/\d+$/, '').trim());
+    if (names.join() !== views.join()) throw new Error(`the views are ${names.join()}`);
+    for (const [name, texts] of Object.entries(shows)) {
+      await view(name);
+      for (const text of texts) await page.getByRole('main').getByText(text).first().waitFor();
+    }
+  },
+
+  /** Texts that are in no view. */
+  async hasNot({ views, texts }) {
+    for (const name of views) {
+      await view(name);
+      for (const text of texts) if (await page.getByRole('main').getByText(text).count()) throw new Error(`${name} shows ${text}`);
+    }
+  },
+
+  async leavesConsole() {
+    await page.getByRole('button', { name: 'Sign out', exact: true }).last().click();
+    await page.getByRole('heading', { name: 'Whose browser is this?' }).waitFor();
   },
 
   /** Every view at every width, in both schemes: nothing is cut off, and axe finds nothing. */

@@ -53,6 +53,7 @@ mod overview;
 mod own_sign_ins;
 mod packages;
 mod peers;
+mod people_console;
 mod permissions;
 mod plugin_project;
 mod plugin_serve;

@@ -61,7 +61,7 @@ impl Scene {
 /// A browser, with the cookie of this address.
 pub(crate) struct Browser<'a> {
     serving: &'a Serving,
-    cookie: Option<String>,
+    pub(crate) cookie: Option<String>,
 }
 
 impl<'a> Browser<'a> {
@@ -69,7 +69,12 @@ impl<'a> Browser<'a> {
         Self { serving, cookie: None }
     }
 
-    fn send(&mut self, what: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) fn send(
+        &mut self,
+        what: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> (u16, String) {
         let (origin, cookie) = (self.origin(), self.cookie.clone());
         let host = ("host", origin.strip_prefix("http://").unwrap());
         let cookie = cookie.iter().map(|cookie| ("cookie", cookie.as_str()));
@@ -92,7 +97,7 @@ impl<'a> Browser<'a> {
         self.send(&format!("POST {path}"), &[("origin", origin)], &form)
     }
 
-    fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         self.serving.url.strip_suffix("/mcp").unwrap().to_owned()
     }
 
@@ -111,6 +116,16 @@ impl<'a> Browser<'a> {
         assert!(answer.contains(&format!("location: {link}")), "{answer}");
     }
 
+    /// Types a code at the page that leads to the console.
+    pub(crate) fn enter_console(&mut self, code: &str) {
+        let origin = self.origin();
+        let (status, answer) = self.submit("/sign-in/enter", &origin, &[("code", code)]);
+        assert!(
+            status == 303 && answer.contains(&format!("location: {origin}/console/")),
+            "{answer}"
+        );
+    }
+
     /// The page of the server's authorization server, to which the page of a link leads.
     pub(crate) fn page_of(&mut self, link: &str) -> Url {
         let (status, page) = self.get(link);
@@ -120,7 +135,7 @@ impl<'a> Browser<'a> {
     }
 }
 
-fn one_time_code(serving: &Serving, token: &str) -> String {
+pub(crate) fn one_time_code(serving: &Serving, token: &str) -> String {
     let bearer = format!("Bearer {token}");
     let (status, answer) = serving.send("POST /sign-in-code", &[("authorization", &bearer)], "");
     assert_eq!(status, 200, "{answer}");

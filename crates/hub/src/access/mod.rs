@@ -28,10 +28,12 @@ use url::Url;
 
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::{AccessOptions, ClientAuth, HubError};
-use browser_session::BrowserSessions;
 use issued_tokens::IssuedTokenVerifier;
 use sign_in_links::{PageAddressLease, SignInLinkTable};
 use sign_in_pages::SignInPages;
+
+pub(crate) use browser_session::BrowserSessions;
+pub(crate) use sign_in_pages::{BROWSER_PAGE_PATH, CONSOLE_PATH};
 
 /// Which clients are let in at an address, settled before anything listens there.
 #[derive(Debug)]
@@ -157,20 +159,27 @@ impl AccessSetup {
         }
     }
 
-    /// The pages at `bound` on which people sign in, and the announcement of their address to `links`. `None` if the
-    /// address has no origin.
+    /// The sessions of browsers at `bound`. `None` if the address has no origin.
+    pub(crate) fn browser_sessions(
+        &self,
+        sealer: Arc<dyn HandleSealer>,
+        bound: SocketAddr,
+    ) -> Option<Arc<BrowserSessions>> {
+        let base = Url::parse(&self.base_url(bound)).ok()?;
+        let tokens = StoredTokenVerifier::new(self.store.clone());
+        Some(Arc::new(BrowserSessions::new(sealer, tokens, base)))
+    }
+
+    /// The pages on which people sign in, in these sessions, and the announcement of their address to `links`.
     pub(crate) fn sign_in_pages(
         &self,
         links: &SignInLinkTable,
-        sealer: Arc<dyn HandleSealer>,
-        bound: SocketAddr,
-    ) -> Option<(Router, PageAddressLease)> {
-        let base = Url::parse(&self.base_url(bound)).ok()?;
-        let tokens = StoredTokenVerifier::new(self.store.clone());
-        let sessions = BrowserSessions::new(sealer, tokens, base.clone());
+        sessions: Arc<BrowserSessions>,
+    ) -> (Router, PageAddressLease) {
+        let base = sessions.base().clone();
         let issuer = self.trust.as_ref().map(|trust| trust.issuer.clone());
         let pages = SignInPages::new(links.clone(), sessions).routes();
-        Some((pages, links.add_address(base, issuer)))
+        (pages, links.add_address(base, issuer))
     }
 
     fn token_verifier(&self, bound: SocketAddr) -> Arc<dyn TokenVerifier> {

@@ -29,8 +29,12 @@ use super::sign_in_links::{CALLBACK_PATH, LINK_PATH, LinkRefusal, SignInLinkTabl
 
 /// The path at which a client gets a one-time code for its token.
 pub(super) const CODE_PATH: &str = "/sign-in-code";
+/// The page on which a browser is signed in for the console.
+pub(crate) const BROWSER_PAGE_PATH: &str = "/sign-in/browser";
 const ENTER_PATH: &str = "/sign-in/enter";
 const LEAVE_PATH: &str = "/sign-in/leave";
+/// The console, to which a browser goes on that was signed in without a link.
+pub(crate) const CONSOLE_PATH: &str = "/console/";
 /// The longest form that a page sends.
 const MAX_FORM_BYTES: usize = 2048;
 
@@ -54,14 +58,14 @@ const PAGE_HEADERS: [(HeaderName, &str); 6] = [
 /// The pages of one address.
 pub(crate) struct SignInPages {
     links: SignInLinkTable,
-    sessions: BrowserSessions,
+    sessions: Arc<BrowserSessions>,
     codes: SignInCodes,
 }
 
 // === impl SignInPages ===
 
 impl SignInPages {
-    pub(crate) fn new(links: SignInLinkTable, sessions: BrowserSessions) -> Self {
+    pub(crate) fn new(links: SignInLinkTable, sessions: Arc<BrowserSessions>) -> Self {
         Self { links, sessions, codes: SignInCodes::default() }
     }
 
@@ -69,6 +73,7 @@ impl SignInPages {
     pub(crate) fn routes(self) -> Router {
         Router::new()
             .route(&format!("{LINK_PATH}{{word}}"), get(link))
+            .route(BROWSER_PAGE_PATH, get(browser))
             .route(CALLBACK_PATH, get(callback))
             .route(ENTER_PATH, post(enter))
             .route(LEAVE_PATH, post(leave))
@@ -110,6 +115,11 @@ async fn link(
         }
         Err(refusal) => refused_page(refusal),
     }
+}
+
+/// `GET /sign-in/browser`: asks whose browser it is, for the console.
+async fn browser(State(pages): State<Arc<SignInPages>>) -> Response {
+    code_page(StatusCode::OK, pages.sessions.base(), "", "")
 }
 
 /// `GET /sign-in/callback`: a browser comes back from the server's page.
@@ -161,7 +171,9 @@ async fn enter(State(pages): State<Arc<SignInPages>>, headers: HeaderMap, body: 
         return html(StatusCode::INTERNAL_SERVER_ERROR, "Not signed in", text);
     };
     let mut next = pages.sessions.base().clone();
-    if let Ok(mut path) = next.path_segments_mut() {
+    if word.is_empty() {
+        next.set_path(CONSOLE_PATH);
+    } else if let Ok(mut path) = next.path_segments_mut() {
         path.clear().extend(["sign-in", "link", &word]);
     }
     let mut response = html(StatusCode::SEE_OTHER, "Signed in", "");
@@ -203,16 +215,24 @@ async fn code(
     (no_store, format!("{code}\n")).into_response()
 }
 
-/// The page that asks for a one-time code.
+/// The page that asks for a one-time code; `word` is that of a link, and empty for the console.
 fn code_page(status: StatusCode, base: &Url, word: &str, why: &str) -> Response {
     let address = base.join(CODE_PATH).map_or_else(|_| CODE_PATH.to_owned(), String::from);
+    let (purpose, danger) = match word {
+        "" => (
+            "The console shows you your own clients, calls and accounts.",
+            "this browser would be signed in as that person",
+        ),
+        _ => (
+            "Only the person who began this sign-in can finish it.",
+            "your sign-in would serve their calls",
+        ),
+    };
     let body = format!(
-        "{why}<p>Only the person who began this sign-in can finish it. Ask for a one-time code with the token that your \
-         client uses, and type it here:</p><pre>curl -X POST -H \"Authorization: Bearer $TOKEN\" {address}</pre>\
+        "{why}<p>{purpose} Ask for a one-time code with the token that your client uses, and type it here:</p><pre>curl -X POST -H \"Authorization: Bearer $TOKEN\" {address}</pre>\
          <form method=\"post\" action=\"{ENTER_PATH}\"><input type=\"hidden\" name=\"link\" value=\"{word}\">\
          <input name=\"code\" size=\"24\" autocomplete=\"off\" autofocus required> <button>Sign in</button></form>\
-         <p>A code is good once, for {minutes} minutes. Do not type a code that somebody sent you: your sign-in would \
-         serve their calls.</p>",
+         <p>A code is good once, for {minutes} minutes. Do not type a code that somebody sent you: {danger}.</p>",
         address = escape(&address),
         word = escape(word),
         minutes = CODE_LIFETIME.as_secs() / 60,

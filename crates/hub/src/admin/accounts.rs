@@ -1,6 +1,6 @@
 //! Routes under `/accounts`: the sign-ins of the store, listed and ended.
 //!
-//! Used by `routes`. `crate::accounts` reads the store and ends accounts; people sign in through `sign_in`. No
+//! Used by `routes` and `people`. `crate::accounts` reads the store and ends accounts; people sign in through `sign_in`. No
 //! response holds a token.
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use http::StatusCode;
 use serde_json::json as value;
 use switchboard_auth::{SignInRecord, SignInStore, SignInStoreError};
 use switchboard_core::WorkspaceId;
+use switchboard_core::principal::{LOCAL_PRINCIPAL, Principal};
 use switchboard_wire::{error_chain, sanitize};
 
 use super::AdminApi;
@@ -20,9 +21,13 @@ use crate::accounts::{AccountInfo, end_account, list_accounts};
 
 /// `GET /accounts`.
 pub(super) async fn list(State(admin): State<AdminApi>) -> Result<Response, AdminProblem> {
-    let accounts = in_store(&admin, |store| list_accounts(store)).await?;
-    let accounts: Vec<_> = accounts.into_iter().map(sanitize_account).collect();
-    Ok(json(StatusCode::OK, &value!({ "accounts": accounts })))
+    Ok(json(StatusCode::OK, &value!({ "accounts": read(&admin).await? })))
+}
+
+/// Reads the accounts of all principals.
+pub(super) async fn read(admin: &AdminApi) -> Result<Vec<AccountInfo>, AdminProblem> {
+    let accounts = in_store(admin, list_accounts).await?;
+    Ok(accounts.into_iter().map(sanitize_account).collect())
 }
 
 /// `DELETE /accounts/{id}`: revokes the tokens of an account and forgets it.
@@ -30,13 +35,26 @@ pub(super) async fn sign_out(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    let record = find_account(&admin, &id).await?.ok_or_else(|| no_account(&id))?;
-    let ended = end_account(&admin.0.host.sign_ins(), &id, &record).await;
+    end(&admin, &id, None).await
+}
+
+/// Ends an account; where `owner` is given, only one of that principal.
+pub(super) async fn end(
+    admin: &AdminApi,
+    id: &str,
+    owner: Option<&Principal>,
+) -> Result<Response, AdminProblem> {
+    let record = find_account(admin, id).await?.filter(|record| {
+        let principal = record.principal.as_deref().unwrap_or(LOCAL_PRINCIPAL);
+        owner.is_none_or(|owner| **owner.id() == *principal)
+    });
+    let record = record.ok_or_else(|| no_account(id))?;
+    let ended = end_account(&admin.0.host.sign_ins(), id, &record).await;
     let ended = ended.map_err(|error| {
         AdminProblem::new(AdminProblemKind::Failed, "the account cannot be deleted")
             .with_detail(error_chain(&error).join(": "))
     })?;
-    let ended = ended.ok_or_else(|| no_account(&id))?;
+    let ended = ended.ok_or_else(|| no_account(id))?;
     // Lists and states are those without the account when the response is read.
     for workspace in admin.0.host.workspaces() {
         admin.0.engine.follow_sign_ins(&WorkspaceId::from(&*workspace.id)).await;

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json as value};
 use switchboard_config::redact;
 use switchboard_core::audit::{
-    self, AuditCallLine, AuditEntry, AuditFilter, CallRecord, CallStage,
+    self, AuditCallLine, AuditEntry, AuditFilter, AuditHistory, CallRecord, CallStage,
 };
 use switchboard_core::engine::{RecentCall, RecentCallResult};
 use switchboard_core::remote::RemoteCallError;
@@ -52,30 +52,40 @@ pub(super) async fn list(
     State(admin): State<AdminApi>,
     uri: Uri,
 ) -> Result<Response, AdminProblem> {
+    let history = read_history(&admin, AuditFilter::default(), &uri).await?;
     let engine = &admin.0.engine;
-    let Some(logs) = engine.logs() else {
-        return Err(AdminProblem::new(AdminProblemKind::Failed, "no logs are kept")
-            .with_hint("see `problems` of a workspace's snapshot"));
-    };
-    let filter = match query_param(&uri, "server") {
-        Some(server) => AuditFilter::default().of_server(server),
-        None => AuditFilter::default(),
-    };
-    engine.settle_audit().await;
-    let most = query_param(&uri, "calls")
-        .and_then(|calls| calls.parse().ok())
-        .unwrap_or(DEFAULT_CALLS_LISTED);
-    let history = audit::read_audit_log(logs.folder(), filter, most.min(MAX_CALLS_LISTED)).await;
-    let history = history.map_err(|error| {
-        AdminProblem::new(AdminProblemKind::Failed, "the audit log cannot be read")
-            .with_detail(error.to_string())
-    })?;
     let kept: Vec<_> =
         engine.recent_calls().iter().filter_map(|called| record_with_id(called)).collect();
     let listed = |entry| ActivityEntry { entry, id: find_kept_id(&kept, entry) };
     let calls: Vec<_> = history.entries.iter().map(listed).collect();
     let told = value!({ "calls": calls, "unreadable": history.unreadable });
     Ok(json(StatusCode::OK, &told))
+}
+
+/// Reads the latest calls that `filter` selects, of the server and in the number that the request asks for.
+pub(super) async fn read_history(
+    admin: &AdminApi,
+    filter: AuditFilter,
+    uri: &Uri,
+) -> Result<AuditHistory, AdminProblem> {
+    let engine = &admin.0.engine;
+    let Some(logs) = engine.logs() else {
+        return Err(AdminProblem::new(AdminProblemKind::Failed, "no logs are kept")
+            .with_hint("see `problems` of a workspace's snapshot"));
+    };
+    let filter = match query_param(uri, "server") {
+        Some(server) => filter.of_server(server),
+        None => filter,
+    };
+    engine.settle_audit().await;
+    let most = query_param(uri, "calls")
+        .and_then(|calls| calls.parse().ok())
+        .unwrap_or(DEFAULT_CALLS_LISTED);
+    let history = audit::read_audit_log(logs.folder(), filter, most.min(MAX_CALLS_LISTED)).await;
+    history.map_err(|error| {
+        AdminProblem::new(AdminProblemKind::Failed, "the audit log cannot be read")
+            .with_detail(error.to_string())
+    })
 }
 
 /// A call as the audit log has it, and its id.

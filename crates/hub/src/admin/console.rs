@@ -1,6 +1,6 @@
 //! The console's files, embedded in the program, and the headers that they are served with.
 //!
-//! Used by `access`. The page loads nothing from other hosts and runs no script but these files. It does not serve
+//! Used by `access` and `people`. The page loads nothing from other hosts and runs no script but these files. It does not serve
 //! data: the page fetches that from the API.
 
 use axum::Router;
@@ -35,9 +35,11 @@ macro_rules! file {
     };
 }
 
-/// Every file: path, media type, content.
+/// The page.
+const INDEX: &[u8] = file!("index.html");
+
+/// Every file that the page loads: path, media type, content.
 const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
-    ("/", HTML_TYPE, file!("index.html")),
     ("/console/icon.svg", SVG_TYPE, file!("icon.svg")),
     ("/console/pages.css", CSS_TYPE, file!("pages.css")),
     ("/console/style.css", CSS_TYPE, file!("style.css")),
@@ -75,6 +77,7 @@ const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
     ("/console/questions.js", JAVASCRIPT_TYPE, file!("questions.js")),
     ("/console/request.js", JAVASCRIPT_TYPE, file!("request.js")),
     ("/console/route.js", JAVASCRIPT_TYPE, file!("route.js")),
+    ("/console/served.js", JAVASCRIPT_TYPE, file!("served.js")),
     ("/console/server-state.js", JAVASCRIPT_TYPE, file!("server-state.js")),
     ("/console/server-tools.js", JAVASCRIPT_TYPE, file!("server-tools.js")),
     ("/console/server.js", JAVASCRIPT_TYPE, file!("server.js")),
@@ -85,16 +88,32 @@ const CONSOLE_FILES: &[(&str, &str, &[u8])] = &[
     ("/console/units.js", JAVASCRIPT_TYPE, file!("units.js")),
 ];
 
-/// The files, as a page that may have frames from `frame_sources`.
+/// The page at `/` and its files, as a page that may have frames from `frame_sources`.
 pub(super) fn routes(frame_sources: &str) -> Router {
-    let policy = format!("{CONTENT_SECURITY_POLICY}; frame-src {frame_sources}");
-    // Frames are of origins that were parsed, so the policy is a valid header.
-    let policy = HeaderValue::from_str(&policy)
-        .unwrap_or_else(|_| HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    let policy = policy(frame_sources);
+    let index = get(move || async move { answer(HTML_TYPE, INDEX, policy) });
+    files(frame_sources).route("/", index)
+}
+
+/// The files that the page loads.
+pub(super) fn files(frame_sources: &str) -> Router {
+    let policy = policy(frame_sources);
     CONSOLE_FILES.iter().fold(Router::new(), |routes, (path, kind, text)| {
         let policy = policy.clone();
         routes.route(path, get(move || async move { answer(kind, text, policy) }))
     })
+}
+
+/// The page itself.
+pub(super) fn index_page(frame_sources: &str) -> Response {
+    answer(HTML_TYPE, INDEX, policy(frame_sources))
+}
+
+fn policy(frame_sources: &str) -> HeaderValue {
+    let policy = format!("{CONTENT_SECURITY_POLICY}; frame-src {frame_sources}");
+    // Frames are of origins that were parsed, so the policy is a valid header.
+    HeaderValue::from_str(&policy)
+        .unwrap_or_else(|_| HeaderValue::from_static(CONTENT_SECURITY_POLICY))
 }
 
 fn answer(kind: &'static str, text: &'static [u8], policy: HeaderValue) -> Response {

@@ -3,7 +3,7 @@
 //! Events have ids, and the latest are kept (`ring`): a client that returns with `Last-Event-ID` gets the missed
 //! events, or `resync` if they are gone. A client that reads too slowly gets `resync` too.
 //!
-//! Used by `routes`; `ring` uses `event_json`. It does not send snapshots: clients fetch them after an event.
+//! Used by `routes`; `ring` uses `event_json`, `people::feed` uses [`KnownQuestions`]. It does not send snapshots: clients fetch them after an event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use http::{HeaderMap, Uri};
 use serde_json::json;
 use switchboard_core::audit::AuditCallLine;
 use switchboard_core::engine::{
-    CallWatcher, EngineEvent as Happening, EngineEventKind, QueueWatcher,
+    CallWatcher, EngineEvent as Happening, EngineEventKind, QuestionQueue, QueueWatcher,
 };
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
@@ -36,7 +36,7 @@ struct EventFeed {
     events: broadcast::Receiver<Arc<RecordedEvent>>,
     queue: watch::Receiver<u64>,
     /// The questions that this client knows.
-    known: BTreeMap<String, QuestionInfo>,
+    known: KnownQuestions,
     /// Events to send next.
     ready: VecDeque<Event>,
     /// Held by a client that answers questions of the queue.
@@ -44,6 +44,10 @@ struct EventFeed {
     /// Makes the engine keep parameters and results of calls while a client follows.
     _looking: CallWatcher,
 }
+
+/// The questions of a queue that one client knows.
+#[derive(Default)]
+pub(super) struct KnownQuestions(BTreeMap<String, QuestionInfo>);
 
 /// The most workspaces that one event stream may hold open.
 const MAX_HELD_WORKSPACES: usize = 16;
@@ -75,7 +79,7 @@ pub(super) async fn follow(
         is_ending: false,
         events: coming,
         queue,
-        known: BTreeMap::new(),
+        known: KnownQuestions::default(),
         ready,
         _attendance: attendance,
         _looking: engine.watch_calls(),
@@ -120,19 +124,27 @@ impl EventFeed {
         }
     }
 
-    /// Compares the queue with the known questions, and adds events for new and for answered ones.
     fn compare_queue(&mut self) {
-        let now: BTreeMap<String, QuestionInfo> = questions::list_queue(&self.admin)
+        self.ready.extend(self.known.update(self.admin.0.engine.queue()));
+    }
+}
+
+// === impl KnownQuestions ===
+
+impl KnownQuestions {
+    /// Compares a queue with the known questions, and returns events for new and for answered ones.
+    pub(super) fn update(&mut self, queue: &QuestionQueue) -> Vec<Event> {
+        let now: BTreeMap<String, QuestionInfo> = questions::list_queue(queue)
             .into_iter()
             .map(|asked| (asked.id.clone(), asked))
             .collect();
-        for id in self.known.keys().filter(|id| !now.contains_key(*id)) {
-            self.ready.push_back(sse::event("answered", &json!({ "id": id })));
-        }
-        for (_, asking) in now.iter().filter(|(id, _)| !self.known.contains_key(*id)) {
-            self.ready.push_back(sse::event("question", asking));
-        }
-        self.known = now;
+        let gone = self.0.keys().filter(|id| !now.contains_key(*id));
+        let mut events: Vec<_> =
+            gone.map(|id| sse::event("answered", &json!({ "id": id }))).collect();
+        let new = now.iter().filter(|(id, _)| !self.0.contains_key(*id));
+        events.extend(new.map(|(_, asking)| sse::event("question", asking)));
+        self.0 = now;
+        events
     }
 }
 

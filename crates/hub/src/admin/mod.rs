@@ -1,8 +1,9 @@
 //! The admin API of a hub: HTTP/1.1 with JSON and server-sent events under `/api/v1`.
 //!
-//! Served in two places: on the hub's private socket, after a [`ClientHello`](crate::socket::ClientHello) with purpose
-//! `admin`, and on a loopback port to requests with the token from user state. `docs/reference/admin.md` lists every
-//! address. A workspace, a call and an attendance of the question queue each live as long as the response that stands
+//! Served to the person who runs the hub, in two places: on the hub's private socket, after a
+//! [`ClientHello`](crate::socket::ClientHello) with purpose `admin`, and on a loopback port to requests with the token
+//! from user state. `docs/reference/admin.md` lists every address. Other principals have a smaller API of their own
+//! (`people`). A workspace, a call and an attendance of the question queue each live as long as the response that stands
 //! for them, and their number is bounded. No response holds a secret, and all texts of servers are sanitized.
 //!
 //! Used by the command line (through [`client`]), the terminal UI and the console. It does not create workspaces
@@ -26,6 +27,7 @@ mod host;
 mod lease;
 mod loopback;
 mod passes;
+mod people;
 mod problem;
 mod questions;
 mod ring;
@@ -53,6 +55,7 @@ pub use host::{
     WorkspaceRequest, WorkspaceSummary,
 };
 pub use loopback::{AdminRoutes, ConsoleAddressLease, DEFAULT_ADMIN_PORT, LoopbackError};
+pub(crate) use people::PeopleConsole;
 pub use problem::{AdminProblem, AdminProblemKind};
 pub use questions::QuestionInfo;
 pub use routes::AdminStatus;

@@ -55,6 +55,8 @@ pub enum AdminProblemKind {
     Changed,
     /// The request has no valid token or pass.
     Unauthorized,
+    /// The caller may not do this.
+    Forbidden,
     /// A limit on open workspaces, questions or calls is reached.
     TooMany,
     /// `Origin` is not the hub's own address.
@@ -151,7 +153,7 @@ impl AdminProblemKind {
             Self::Refused | Self::Changed => StatusCode::CONFLICT,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::TooMany => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Foreign => StatusCode::FORBIDDEN,
+            Self::Foreign | Self::Forbidden => StatusCode::FORBIDDEN,
             Self::TooSlow => StatusCode::GATEWAY_TIMEOUT,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         }

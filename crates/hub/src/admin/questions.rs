@@ -1,6 +1,6 @@
 //! Routes under `/questions`, and [`QuestionInfo`], the JSON form of a question.
 //!
-//! Used by `routes`, `events`, `lease` and `call`, and by `cli` to show questions. It does not keep questions: the
+//! Used by `routes`, `events`, `people`, `lease` and `call`, and by `cli` to show questions. It does not keep questions: the
 //! queue is in `core::engine`, those of a call or a lease are in `waiting_questions`.
 
 use axum::extract::{Path, State};
@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use switchboard_core::dispatch::{PendingQuestion, QuestionKind};
-use switchboard_core::engine::QueuedQuestion;
+use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
+use switchboard_core::engine::{QuestionQueue, QueuedQuestion};
 use switchboard_core::remote::RemoteAnswer;
 use switchboard_wire::json::Raw;
 use switchboard_wire::sanitize;
@@ -66,14 +66,27 @@ impl QuestionInfo {
     }
 }
 
-/// The queue, oldest first.
-pub(super) fn list_queue(admin: &AdminApi) -> Vec<QuestionInfo> {
-    admin.0.engine.queue().questions().iter().map(QuestionInfo::from_queue).collect()
+/// A queue, oldest first.
+pub(super) fn list_queue(queue: &QuestionQueue) -> Vec<QuestionInfo> {
+    queue.questions().iter().map(QuestionInfo::from_queue).collect()
+}
+
+/// Answers a question of a queue; `false` if it does not wait there.
+pub(super) fn answer_queue(queue: &QuestionQueue, id: &str, answer: QuestionAnswer) -> bool {
+    let number = id.strip_prefix(QUEUE_ID_PREFIX).and_then(|number| number.parse().ok());
+    number.is_some_and(|number| queue.answer(number, answer).is_ok())
+}
+
+pub(super) fn no_question(id: &str) -> AdminProblem {
+    let title = format!("no question `{id}` waits for an answer");
+    AdminProblem::new(AdminProblemKind::NoSuchQuestion, title)
+        .with_detail("it was answered, its call has ended, or it waited too long")
+        .with_hint("see `GET /api/v1/questions`")
 }
 
 /// `GET /questions`.
 pub(super) async fn list(State(admin): State<AdminApi>) -> Response {
-    json(StatusCode::OK, &serde_json::json!({ "questions": list_queue(&admin) }))
+    json(StatusCode::OK, &serde_json::json!({ "questions": list_queue(admin.0.engine.queue()) }))
 }
 
 /// `POST /questions/{id}`.
@@ -82,20 +95,12 @@ pub(super) async fn answer(
     Path(id): Path<String>,
     JsonBody(answer): JsonBody<RemoteAnswer>,
 ) -> Result<Response, AdminProblem> {
-    let gone = || {
-        AdminProblem::new(
-            AdminProblemKind::NoSuchQuestion,
-            format!("no question `{id}` waits for an answer"),
-        )
-        .with_detail("it was answered, its call has ended, or it waited too long")
-        .with_hint("see `GET /api/v1/questions`")
+    let was_there = if id.starts_with(QUEUE_ID_PREFIX) {
+        answer_queue(admin.0.engine.queue(), &id, answer.into_answer())
+    } else {
+        admin.0.asked.answer(&id, answer.into_answer())
     };
-    let queued = id.strip_prefix(QUEUE_ID_PREFIX).and_then(|number| number.parse().ok());
-    let was_there = match queued {
-        Some(number) => admin.0.engine.queue().answer(number, answer.into_answer()).is_ok(),
-        None => admin.0.asked.answer(&id, answer.into_answer()),
-    };
-    if was_there { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(gone()) }
+    if was_there { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(no_question(&id)) }
 }
 
 /// The question with sanitized texts, and without default values for secret fields.
