@@ -79,6 +79,16 @@ pub enum ClusterError {
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// NATS may not use as much storage as replicas need.
+    #[error(
+        "NATS has no room for the bucket `{bucket}`: JetStream cannot set {mebibytes} MiB aside"
+    )]
+    Space {
+        /// The bucket.
+        bucket: String,
+        /// Its size.
+        mebibytes: i64,
+    },
     /// NATS did not answer.
     #[error("NATS: cannot {action}: no answer within {seconds} s")]
     Timeout {
@@ -92,6 +102,14 @@ pub enum ClusterError {
     Contended {
         /// What was asked.
         action: &'static str,
+    },
+    /// A value is of a key or a version that this replica does not have.
+    #[error("cannot {action}: {reason}")]
+    Unreadable {
+        /// What was asked.
+        action: &'static str,
+        /// What this replica lacks.
+        reason: String,
     },
     /// The keys of the purposes cannot be derived.
     #[error("cannot derive the keys of the cluster")]

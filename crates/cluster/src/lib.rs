@@ -6,6 +6,7 @@
 //! crate knows no MCP and no configuration.
 
 mod cluster;
+mod ended;
 mod error;
 mod heartbeat;
 mod keys;

@@ -4,6 +4,7 @@
 //! know a session; the record is written only when something changes. NATS sees a random number for each session. It
 //! does not know what a client or a setting is: both are bytes here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -12,10 +13,11 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use crate::ended::EndedSessions;
 use crate::heartbeat::now_millis;
 use crate::keys::Digest;
 use crate::nats::{Bucket, BucketPlan, NatsConnection};
-use crate::{ClusterError, ClusterKeys, ClusterName, KeyPurpose};
+use crate::{ClusterError, ClusterKeys, ClusterName, KeyId, KeyPurpose, SealedValueError};
 
 /// How long a session may last, from its beginning.
 pub const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -29,14 +31,15 @@ const RECORD_AGE: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 /// What sealing and the envelope of a record add.
 const OVERHEAD_BYTES: usize = 4096;
 /// The bytes of all records of a bucket.
-const MAX_BUCKET_BYTES: i64 = 1 << 30;
+const MAX_BUCKET_BYTES: i64 = 256 << 20;
 /// How often a change is tried while other replicas change the same session.
 const MAX_CHANGE_ATTEMPTS: usize = 16;
 /// The changes that wait to be applied.
 const CHANGE_QUEUE: usize = 1024;
 /// The pause before a watch that ended is opened again.
 const WATCH_RETRY: Duration = Duration::from_secs(1);
-/// The format of records. A program reads its own and the one before.
+/// The format of records. A program reads its own and the earlier ones. It neither uses nor overwrites a record of a
+/// later one: the session is refused until this replica has that version, too.
 const RECORD_FORMAT: u32 = 1;
 /// The bytes of a ticket: the record's name, the client's digest, the time of birth.
 const TICKET_BYTES: usize = 16 + 16 + 8;
@@ -47,6 +50,8 @@ pub struct SessionStore {
     keys: ClusterKeys,
     records: Bucket,
     clients: Bucket,
+    /// The sessions whose end this replica has seen, so that NATS cannot undo it.
+    ended: Arc<EndedSessions>,
 }
 
 /// The name of a session's record: random, known to those who can open the session's id.
@@ -74,6 +79,17 @@ pub struct SessionRecord {
     pub ended: bool,
     /// What its client has set.
     pub settings: Option<String>,
+}
+
+/// Why a record is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum RecordFault {
+    #[error("the key file of this replica has no key {0}; it needs all lines of the others")]
+    UnknownKey(KeyId),
+    #[error("a replica of a later version wrote it (format {0})")]
+    LaterFormat(u32),
+    #[error("no replica of this cluster sealed it for this place, or it was changed")]
+    Foreign,
 }
 
 /// What a session id says.
@@ -105,6 +121,7 @@ impl SessionStore {
             keys,
             records: Bucket::open_or_create(nats, &sessions).await?,
             clients: Bucket::open_or_create(nats, &clients).await?,
+            ended: Arc::default(),
         })
     }
 
@@ -130,42 +147,74 @@ impl SessionStore {
         let Some(ticket) = self.open_id(owner, id) else { return Ok(None) };
         let (name, client_key) = (SessionName(hex(&ticket.name)), hex(&ticket.client));
         let (client, record) = tokio::try_join!(self.clients.get(&client_key), self.record(&name))?;
-        let client = client
-            .map(|sealed| self.keys.open(KeyPurpose::ClientDescription, &client_key, &sealed));
-        match client {
-            Some(Ok(client)) if !record.ended => Ok(Some(StoredSession { name, client, record })),
-            Some(Err(error)) => {
+        let Some(sealed) = client.filter(|_| !record.ended) else { return Ok(None) };
+        match self.keys.open(KeyPurpose::ClientDescription, &client_key, &sealed) {
+            Ok(client) => Ok(Some(StoredSession { name, client, record })),
+            Err(SealedValueError::UnknownKey(key)) => {
+                Err(RecordFault::UnknownKey(key).into_error("read the client of a session"))
+            }
+            Err(error) => {
                 tracing::warn!(%error, "the description of a client was refused");
                 Ok(None)
             }
-            Some(Ok(_)) | None => Ok(None),
         }
     }
 
     /// Reads what has changed in a session.
     pub async fn record(&self, name: &SessionName) -> Result<SessionRecord, ClusterError> {
-        Ok(self.read(name).await?.0)
+        let (read, _) = self.read(name).await?;
+        match read {
+            Ok(record) => Ok(record),
+            // A record that NATS has changed ends the session: whether its client ended it is not known.
+            Err(RecordFault::Foreign) => Ok(SessionRecord::ended()),
+            Err(fault) => Err(fault.into_error("read a session")),
+        }
     }
 
-    /// Changes the record of a session. `edit` may run several times, each time on what is there then.
+    /// Changes the record of a session. `edit` may run several times, each time on what is there then. A record that
+    /// this replica cannot open stays as it is.
     pub async fn change(
         &self,
         name: &SessionName,
         edit: impl Fn(&mut SessionRecord),
     ) -> Result<SessionRecord, ClusterError> {
-        for _ in 0..MAX_CHANGE_ATTEMPTS {
-            let (mut record, revision) = self.read(name).await?;
+        let action = "change a session";
+        self.rewrite(name, action, |read| {
+            let mut record = read.map_err(|fault| fault.into_error(action))?;
             edit(&mut record);
+            Ok(record)
+        })
+        .await
+    }
+
+    /// Ends a session for all replicas. Of a record that cannot be opened nothing is needed any more.
+    pub async fn end(&self, name: &SessionName) -> Result<(), ClusterError> {
+        let end = |read: Result<SessionRecord, RecordFault>| {
+            Ok(SessionRecord { ended: true, ..read.unwrap_or_default() })
+        };
+        self.rewrite(name, "end a session", end).await.map(drop)
+    }
+
+    async fn rewrite(
+        &self,
+        name: &SessionName,
+        action: &'static str,
+        edit: impl Fn(Result<SessionRecord, RecordFault>) -> Result<SessionRecord, ClusterError>,
+    ) -> Result<SessionRecord, ClusterError> {
+        for _ in 0..MAX_CHANGE_ATTEMPTS {
+            let (read, revision) = self.read(name).await?;
+            let mut record = edit(read)?;
             record.format = RECORD_FORMAT;
             record.version += 1;
             let text = serde_json::to_vec(&record)
                 .map_err(|error| ClusterError::store("write a session", error))?;
             let sealed = self.keys.seal(KeyPurpose::SessionRecord, &name.0, &text)?;
             if self.records.put_if_unchanged(&name.0, sealed, revision).await? {
+                self.note_end(name, &record);
                 return Ok(record);
             }
         }
-        Err(ClusterError::Contended { action: "change a session" })
+        Err(ClusterError::Contended { action })
     }
 
     /// Follows the changes of all sessions, of this replica's, too, until the receiver is dropped.
@@ -193,9 +242,8 @@ impl SessionStore {
                 Some(Ok(entry)) => {
                     last = Some(entry.revision);
                     let name = SessionName(entry.key);
-                    let change = self.open_record(&name, &entry.value).map(|record| (name, record));
-                    if let Some(change) = change
-                        && changes.send(change).await.is_err()
+                    if let Ok(record) = self.open_record(&name, &entry.value)
+                        && changes.send((name, record)).await.is_err()
                     {
                         return;
                     }
@@ -213,25 +261,48 @@ impl SessionStore {
     }
 
     /// The record with its revision, 0 if nothing has changed yet.
-    async fn read(&self, name: &SessionName) -> Result<(SessionRecord, u64), ClusterError> {
+    async fn read(
+        &self,
+        name: &SessionName,
+    ) -> Result<(Result<SessionRecord, RecordFault>, u64), ClusterError> {
         let Some((sealed, revision)) = self.records.get_latest(&name.0).await? else {
-            return Ok((SessionRecord::default(), 0));
+            // NATS may also have dropped the record.
+            let ended = self.ended.contains(name);
+            return Ok((Ok(SessionRecord { ended, ..SessionRecord::default() }), 0));
         };
-        // A record that cannot be trusted ends the session: whether its client ended it is not known.
-        let ended = SessionRecord { ended: true, ..SessionRecord::default() };
-        Ok((self.open_record(name, &sealed).unwrap_or(ended), revision))
+        Ok((self.open_record(name, &sealed), revision))
     }
 
-    fn open_record(&self, name: &SessionName, sealed: &Bytes) -> Option<SessionRecord> {
-        let text = match self.keys.open(KeyPurpose::SessionRecord, &name.0, sealed) {
-            Ok(text) => text,
-            Err(error) => {
-                tracing::warn!(%error, "the record of a session was refused");
-                return None;
-            }
-        };
-        let record: SessionRecord = serde_json::from_slice(&text).ok()?;
-        (record.format == RECORD_FORMAT).then_some(record)
+    /// Opens a record, and remembers if it says that the session has ended. A session that has ended stays so.
+    fn open_record(
+        &self,
+        name: &SessionName,
+        sealed: &Bytes,
+    ) -> Result<SessionRecord, RecordFault> {
+        let mut record = self.open_sealed(name, sealed).inspect_err(|error| {
+            tracing::warn!(%error, "the record of a session was refused");
+        })?;
+        if !record.ended && self.ended.contains(name) {
+            tracing::warn!("NATS shows a session as it was before its end; it stays ended");
+            record.ended = true;
+        }
+        self.note_end(name, &record);
+        Ok(record)
+    }
+
+    fn open_sealed(&self, name: &SessionName, sealed: &[u8]) -> Result<SessionRecord, RecordFault> {
+        let opened = self.keys.open(KeyPurpose::SessionRecord, &name.0, sealed);
+        let text = opened.map_err(|error| match error {
+            SealedValueError::UnknownKey(key) => RecordFault::UnknownKey(key),
+            SealedValueError::Foreign => RecordFault::Foreign,
+        })?;
+        SessionRecord::of_text(&text)
+    }
+
+    fn note_end(&self, name: &SessionName, record: &SessionRecord) {
+        if record.ended {
+            self.ended.insert(name);
+        }
     }
 
     fn open_id(&self, owner: &str, id: &str) -> Option<SessionTicket> {
@@ -240,6 +311,37 @@ impl SessionStore {
         let ticket = SessionTicket::from_bytes(&bytes)?;
         let age = Duration::from_millis(now_millis().saturating_sub(ticket.born));
         (age < SESSION_LIFETIME).then_some(ticket)
+    }
+}
+
+// === impl SessionRecord ===
+
+impl SessionRecord {
+    fn ended() -> Self {
+        Self { ended: true, ..Self::default() }
+    }
+
+    fn of_text(text: &[u8]) -> Result<Self, RecordFault> {
+        /// The one member that every format has.
+        #[derive(Deserialize)]
+        struct RecordVersion {
+            format: u32,
+        }
+
+        let version: RecordVersion =
+            serde_json::from_slice(text).map_err(|_| RecordFault::Foreign)?;
+        match version.format {
+            1..=RECORD_FORMAT => serde_json::from_slice(text).map_err(|_| RecordFault::Foreign),
+            later => Err(RecordFault::LaterFormat(later)),
+        }
+    }
+}
+
+// === impl RecordFault ===
+
+impl RecordFault {
+    fn into_error(self, action: &'static str) -> ClusterError {
+        ClusterError::Unreadable { action, reason: self.to_string() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One exchange between two replicas: pieces in both directions, a window, signs of life, an end.
 //!
-//! Used by `peers`. Each side notices within ten seconds that the other one is gone. It does not choose the replica.
+//! Used by `peers`. Each side notices within eight seconds that the other one is gone. It does not choose the replica.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -26,8 +26,9 @@ const ACK_EVERY: u64 = 4;
 const MAX_REQUEST_BYTES: usize = 64 << 20;
 /// How often a side that has nothing to send says that it is alive.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(3);
-/// A side that has said nothing for this time is gone.
-const SILENT_AFTER: Duration = Duration::from_secs(10);
+/// A side that has said nothing for this time is gone: two signs of life are missing. A client is told within ten
+/// seconds.
+const SILENT_AFTER: Duration = Duration::from_secs(8);
 
 /// One side of an exchange.
 pub(super) struct PeerExchange {
@@ -41,6 +42,10 @@ pub(super) struct PeerExchange {
     /// Pieces that arrived in order.
     received: u64,
     waiting: VecDeque<Bytes>,
+    /// Signs of life that were sent, and the number of the last one that arrived.
+    alive_sent: u64,
+    alive_received: u64,
+    /// When the other side last said something that it had not said before.
     heard: Instant,
     peer_ended: bool,
     /// Whether the other side needs no word when this one is dropped.
@@ -84,6 +89,8 @@ impl PeerExchange {
             acked: 0,
             received: 0,
             waiting: VecDeque::new(),
+            alive_sent: 0,
+            alive_received: 0,
             heard: Instant::now(),
             peer_ended: false,
             is_over: false,
@@ -119,7 +126,6 @@ impl PeerExchange {
                 }
             }
         }
-        self.peer_ended = false;
         let request = PeerRequest { from, body, exchange: self };
         if events.try_send(PeerEvent::Request(request)).is_err() {
             tracing::warn!("a request of another replica was refused: too many wait");
@@ -176,7 +182,8 @@ impl PeerExchange {
     }
 
     async fn send_alive(&mut self) -> Result<(), PeerError> {
-        self.send_frame(FrameKind::Alive, 0, Bytes::new()).await
+        self.alive_sent += 1;
+        self.send_frame(FrameKind::Alive, self.alive_sent, Bytes::new()).await
     }
 
     async fn send_frame(
@@ -208,18 +215,22 @@ impl PeerExchange {
         }
     }
 
+    /// Takes a frame. One that NATS has shown before is no sign of life.
     fn take_frame(&mut self, frame: Frame) -> Result<(), PeerError> {
-        self.heard = Instant::now();
-        match frame.kind {
+        let is_new = match frame.kind {
+            FrameKind::Data | FrameKind::End if frame.number > self.received => {
+                return Err(PeerError::Broken);
+            }
             FrameKind::Data if frame.number == self.received => {
                 self.received += 1;
                 self.waiting.push_back(frame.payload);
+                true
             }
-            FrameKind::End if frame.number == self.received => self.peer_ended = true,
-            // NATS showed it before.
-            FrameKind::Data | FrameKind::End if frame.number < self.received => {}
-            FrameKind::Data | FrameKind::End => return Err(PeerError::Broken),
-            FrameKind::Ack => self.acked = self.acked.max(frame.number.min(self.sent)),
+            FrameKind::End if frame.number == self.received => {
+                !std::mem::replace(&mut self.peer_ended, true)
+            }
+            FrameKind::Ack => advance(&mut self.acked, frame.number.min(self.sent)),
+            FrameKind::Alive => advance(&mut self.alive_received, frame.number),
             FrameKind::Stop => {
                 self.is_over = true;
                 return Err(PeerError::Stopped);
@@ -228,10 +239,20 @@ impl PeerExchange {
                 self.is_over = true;
                 return Err(PeerError::Gone);
             }
-            FrameKind::Alive | FrameKind::Open | FrameKind::Notice => {}
+            FrameKind::Data | FrameKind::End | FrameKind::Open | FrameKind::Notice => false,
+        };
+        if is_new {
+            self.heard = Instant::now();
         }
         Ok(())
     }
+}
+
+/// Raises a count to `new`. Whether it was lower.
+fn advance(count: &mut u64, new: u64) -> bool {
+    let is_higher = new > *count;
+    *count = new.max(*count);
+    is_higher
 }
 
 impl Drop for PeerExchange {

@@ -22,7 +22,7 @@ pub(super) struct ExchangeId(pub(super) [u8; 16]);
 #[derive(Debug, Clone)]
 pub(super) struct Frame {
     pub(super) kind: FrameKind,
-    /// The place among the frames with data; of an acknowledgement, how many were read.
+    /// The place among the frames with data; of an acknowledgement, how many were read; of a sign of life, which one it is.
     pub(super) number: u64,
     /// Milliseconds since 1970, by the sender's clock.
     pub(super) sent: u64,

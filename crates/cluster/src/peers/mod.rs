@@ -72,8 +72,8 @@ pub enum PeerError {
     /// No replica of this id is connected.
     #[error("the replica is gone")]
     Gone,
-    /// It has said nothing for ten seconds.
-    #[error("the replica has not answered for ten seconds")]
+    /// It has said nothing for eight seconds.
+    #[error("the replica has not answered for eight seconds")]
     Silent,
     /// It ended the exchange.
     #[error("the replica ended the exchange")]

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use switchboard_cluster::{Cluster, PeerError, PeerEvent, PeerReply, PeerRequest, ReplicaId};
+use switchboard_cluster::{
+    Cluster, KeyPurpose, PeerError, PeerEvent, PeerReply, PeerRequest, ReplicaId,
+};
 use switchboard_testkit::nats::NatsServer;
 use tokio::sync::{mpsc, oneshot};
 
@@ -85,20 +87,59 @@ async fn the_work_ends_with_the_interest_in_it() {
     answering.await.unwrap();
 }
 
+/// The frames of a sign of life, as the other side of an exchange sends it.
+fn alive(number: u64) -> Vec<u8> {
+    [&[1, 5][..], &number.to_le_bytes(), &[0; 8]].concat()
+}
+
+/// A replica that has lost its power, and NATS that goes on showing its last sign of life.
 #[tokio::test]
-async fn a_replica_that_says_nothing_for_ten_seconds_is_gone() {
+async fn a_silent_replica_is_noticed_within_ten_seconds_whatever_nats_repeats() {
+    let (nats, secrets) = (NatsServer::start(), Secrets::new());
+    let (one, two) = two(&nats, &secrets).await;
+    let mut events = two.peers().take_events().unwrap();
+    let liar = async_nats::connect(nats.url()).await.unwrap();
+    let mut seen = liar.subscribe(format!("switchboard.team.to.{}.*", two.id())).await.unwrap();
+    liar.flush().await.unwrap();
+    let mut reply = one.peers().request(two.id(), b"hello").await.unwrap();
+    // Its frames no longer leave.
+    std::mem::forget(request(&mut events).await);
+    let subject = seen.next().await.unwrap().reply.unwrap().to_string();
+    let frame = one.keys().seal(KeyPurpose::PeerMessage, &subject, &alive(1)).unwrap();
+    let begun = Instant::now();
+    let repeating = async {
+        let mut ticks = tokio::time::interval(Duration::from_millis(500));
+        loop {
+            ticks.tick().await;
+            liar.publish(subject.clone(), frame.clone().into()).await.unwrap();
+        }
+    };
+    let error = tokio::select! {
+        answer = reply.next() => answer.unwrap_err(),
+        () = repeating => return,
+    };
+    assert!(matches!(error, PeerError::Silent), "{error}");
+    let silent = begun.elapsed();
+    assert!((7..10).contains(&silent.as_secs()), "{silent:?}");
+}
+
+#[tokio::test]
+async fn new_signs_of_life_keep_an_exchange_open() {
     let (nats, secrets) = (NatsServer::start(), Secrets::new());
     let (one, two) = two(&nats, &secrets).await;
     let mut events = two.peers().take_events().unwrap();
     let mut reply = one.peers().request(two.id(), b"hello").await.unwrap();
+    let (answer, waiting) = oneshot::channel();
     let request = request(&mut events).await;
-    // Its frames no longer leave: as if the machine had lost its power.
-    std::mem::forget(request);
-    let begun = Instant::now();
-    let error = reply.next().await.unwrap_err();
-    assert!(matches!(error, PeerError::Silent), "{error}");
-    let silent = begun.elapsed();
-    assert!((8..12).contains(&silent.as_secs()), "{silent:?}");
+    let answering = tokio::spawn(request.answer(async {
+        let head: Vec<u8> = waiting.await.unwrap();
+        (head, stream::empty())
+    }));
+    let early = tokio::time::timeout(Duration::from_secs(9), reply.next()).await;
+    assert!(early.is_err(), "{early:?}");
+    answer.send(b"late".to_vec()).unwrap();
+    assert_eq!(reply.next().await.unwrap().unwrap(), "late");
+    answering.await.unwrap();
 }
 
 #[tokio::test]
@@ -121,8 +162,16 @@ async fn replayed_changed_and_foreign_messages_are_refused() {
     let liar = async_nats::connect(nats.url()).await.unwrap();
     let mut seen = liar.subscribe("switchboard.team.>").await.unwrap();
     liar.flush().await.unwrap();
+    // One after the other: the two arrive on subscriptions of their own, in no order.
     one.peers().notify_all(b"notice").await.unwrap();
+    assert!(matches!(events.recv().await, Some(PeerEvent::Notice(_))));
     let reply = one.peers().request(two.id(), b"request").await.unwrap();
+    let (release, released) = oneshot::channel::<()>();
+    // It is answered from now on: a request that nobody answers says nothing, and is gone after some seconds.
+    let answering = tokio::spawn(request(&mut events).await.answer(async {
+        released.await.unwrap();
+        (b"once".to_vec(), stream::empty())
+    }));
     let mut taken = Vec::new();
     while taken.len() < 4 {
         let message = seen.next().await.unwrap();
@@ -131,8 +180,6 @@ async fn replayed_changed_and_foreign_messages_are_refused() {
         assert!(!parts.iter().any(shows), "NATS cannot read it");
         taken.push(message);
     }
-    assert!(matches!(events.recv().await, Some(PeerEvent::Notice(_))));
-    let first = request(&mut events).await;
     for message in &taken {
         liar.publish(message.subject.clone(), message.payload.clone()).await.unwrap();
         let mut changed = message.payload.to_vec();
@@ -145,7 +192,8 @@ async fn replayed_changed_and_foreign_messages_are_refused() {
     }
     liar.publish("switchboard.team.all", "invented".into()).await.unwrap();
     liar.flush().await.unwrap();
-    first.answer(async { (b"once".to_vec(), stream::empty()) }).await;
+    release.send(()).unwrap();
+    answering.await.unwrap();
     assert_eq!(text(reply).await.unwrap(), b"once");
     // What comes next is the next that `one` says, so nothing of the liar's came in between.
     one.peers().notify_all(b"after").await.unwrap();

@@ -3,7 +3,7 @@
 use async_nats::jetstream;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use switchboard_cluster::{Cluster, SessionRecord};
+use switchboard_cluster::{Cluster, ClusterError, KeyPurpose, SessionRecord};
 use switchboard_testkit::nats::NatsServer;
 
 use crate::support::{Secrets, join, options};
@@ -113,4 +113,81 @@ async fn nats_can_neither_read_a_session_nor_bring_one_back() {
     assert!(two.sessions().find("ann", &id).await.unwrap().is_none(), "another session's record");
     records.put(other.as_str(), Bytes::from_static(b"{}")).await.unwrap();
     assert!(two.sessions().find("ann", &other_id).await.unwrap().is_none(), "an invented record");
+}
+
+#[tokio::test]
+async fn a_record_of_a_key_that_a_replica_lacks_is_not_written_over() {
+    let (nats, secrets) = (NatsServer::start(), Secrets::new());
+    let (old, new) = ("01".repeat(32), "02".repeat(32));
+    let (mine, theirs) = (secrets.file("mine", &old), secrets.file("theirs", &old));
+    let one = join(&options(&nats.url(), &mine), "one", "aa").await;
+    let two = join(&options(&nats.url(), &theirs), "two", "aa").await;
+    let (name, id) = one.sessions().begin("ann", CLIENT).await.unwrap();
+    secrets.file("mine", &format!("{new}\n{old}\n"));
+    one.keys().reload().unwrap();
+    one.sessions().change(&name, set("info")).await.unwrap();
+    let refused = [
+        two.sessions().change(&name, set("error")).await.err(),
+        two.sessions().find("ann", &id).await.err(),
+        two.sessions().record(&name).await.err(),
+    ];
+    for error in refused {
+        let error = error.expect("it is neither used nor taken for ended");
+        assert!(matches!(error, ClusterError::Unreadable { .. }), "{error}");
+        assert!(error.to_string().contains("needs all lines of the others"), "{error}");
+    }
+    let kept = one.sessions().find("ann", &id).await.unwrap().unwrap();
+    assert_eq!(kept.record.settings.as_deref(), Some("info"), "it was not written over");
+    secrets.file("theirs", &format!("{old}\n{new}\n"));
+    two.keys().reload().unwrap();
+    two.sessions().change(&name, set("error")).await.unwrap();
+    let found = one.sessions().find("ann", &id).await.unwrap().unwrap();
+    assert_eq!(found.record.settings.as_deref(), Some("error"));
+}
+
+#[tokio::test]
+async fn a_record_of_a_later_version_is_not_written_over() {
+    let (nats, secrets) = (NatsServer::start(), Secrets::new());
+    let (one, _two) = two(&nats, &secrets).await;
+    let (name, id) = one.sessions().begin("ann", CLIENT).await.unwrap();
+    let client = async_nats::connect(nats.url()).await.unwrap();
+    let records = jetstream::new(client).get_key_value("switchboard_team_sessions").await.unwrap();
+    let later = br#"{"format":2,"version":1,"ended":false,"settings":{"new":"form"}}"#;
+    let sealed = one.keys().seal(KeyPurpose::SessionRecord, name.as_str(), later).unwrap();
+    records.put(name.as_str(), sealed.clone().into()).await.unwrap();
+    let error = one.sessions().change(&name, set("info")).await.unwrap_err();
+    assert!(error.to_string().contains("later version"), "{error}");
+    assert!(one.sessions().find("ann", &id).await.is_err(), "it is not taken for ended");
+    assert_eq!(records.get(name.as_str()).await.unwrap().unwrap(), sealed);
+    one.sessions().end(&name).await.unwrap();
+    assert!(one.sessions().find("ann", &id).await.unwrap().is_none(), "its client may end it");
+}
+
+#[tokio::test]
+async fn nats_cannot_undo_an_end_that_a_replica_saw() {
+    let (nats, secrets) = (NatsServer::start(), Secrets::new());
+    let (one, two) = two(&nats, &secrets).await;
+    let mut followed = two.sessions().follow().await.unwrap();
+    let (name, id) = one.sessions().begin("ann", CLIENT).await.unwrap();
+    one.sessions().change(&name, set("info")).await.unwrap();
+    let client = async_nats::connect(nats.url()).await.unwrap();
+    let records = jetstream::new(client).get_key_value("switchboard_team_sessions").await.unwrap();
+    let before = records.get(name.as_str()).await.unwrap().unwrap();
+    one.sessions().end(&name).await.unwrap();
+    while !followed.recv().await.unwrap().1.ended {}
+    for is_replayed in [true, false] {
+        if is_replayed {
+            records.put(name.as_str(), before.clone()).await.unwrap();
+        } else {
+            records.purge(name.as_str()).await.unwrap();
+        }
+        for replica in [&one, &two] {
+            assert!(replica.sessions().find("ann", &id).await.unwrap().is_none());
+            assert!(replica.sessions().record(&name).await.unwrap().ended);
+        }
+    }
+    records.put(name.as_str(), before).await.unwrap();
+    two.sessions().change(&name, set("error")).await.unwrap();
+    let new = join(&options(&nats.url(), &secrets.key(1)), "new", "aa").await;
+    assert!(new.sessions().record(&name).await.unwrap().ended, "a later change heals the record");
 }
