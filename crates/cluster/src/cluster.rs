@@ -3,15 +3,17 @@
 //! Used by `switchboard serve`. It shows nothing (`status`).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::heartbeat::{self, HeartbeatWriter, LastContact, ReplicaFacts, ReplicaId};
+use crate::membership::MembershipTask;
 use crate::nats::{Bucket, NatsConnection};
 use crate::status::{self, MAX_REPLICAS};
-use crate::{ClusterError, ClusterKeys, ClusterOptions, PeerLink, SessionStore};
+use crate::{ClusterError, ClusterKeys, ClusterOptions, PeerLink, SessionStore, SharedTable};
 
 /// This replica's place in its cluster. Dropping it ends the heartbeats; [`leave`](Self::leave) tells the others.
 pub struct Cluster {
@@ -20,10 +22,13 @@ pub struct Cluster {
     keys: ClusterKeys,
     sessions: SessionStore,
     peers: PeerLink,
+    tokens: SharedTable,
     contact: ClusterContact,
     warnings: Vec<String>,
     over: CancellationToken,
     heartbeats: AbortOnDropHandle<()>,
+    members: Arc<AtomicUsize>,
+    _membership: AbortOnDropHandle<()>,
 }
 
 /// Whether the cluster can be reached. Clones share it.
@@ -58,6 +63,7 @@ impl Cluster {
         let (id, last) = (ReplicaId::random()?, LastContact::new());
         let sessions = SessionStore::open(&nats, &options.name, keys.clone()).await?;
         let peers = PeerLink::open(&nats, &options.name, keys.clone(), id.clone()).await?;
+        let tokens = SharedTable::open_tokens(&nats, &options.name, keys.clone()).await?;
         let writer = HeartbeatWriter {
             id: id.clone(),
             facts,
@@ -72,10 +78,25 @@ impl Cluster {
         let mut warnings = status::storage_warnings(bucket.facts());
         warnings.extend(status::unreadable_warnings(&records));
         tracing::info!(cluster = %options.name, replica = %id, servers = nats.servers(), "joined the cluster");
+        let (membership, members) =
+            MembershipTask::open(id.clone(), keys.clone(), bucket.clone()).await?;
         let over = CancellationToken::new();
         let heartbeats = AbortOnDropHandle::new(tokio::spawn(writer.run(over.clone())));
         let contact = ClusterContact { last, stale_after: options.stale_after };
-        Ok(Self { id, bucket, keys, sessions, peers, contact, warnings, over, heartbeats })
+        Ok(Self {
+            id,
+            bucket,
+            keys,
+            sessions,
+            peers,
+            tokens,
+            contact,
+            warnings,
+            over,
+            heartbeats,
+            members,
+            _membership: AbortOnDropHandle::new(tokio::spawn(membership.run())),
+        })
     }
 
     /// The name of this run of the replica.
@@ -98,9 +119,19 @@ impl Cluster {
         &self.peers
     }
 
+    /// What replicas know of the tokens of clients, each under its id.
+    pub fn tokens(&self) -> &SharedTable {
+        &self.tokens
+    }
+
     /// What a person should know about the cluster, as of joining.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The number of replicas, this one included. It stays as it was while the others cannot be heard.
+    pub fn members(&self) -> &Arc<AtomicUsize> {
+        &self.members
     }
 
     /// Whether the cluster can be reached.

@@ -10,12 +10,14 @@ mod ended;
 mod error;
 mod heartbeat;
 mod keys;
+mod membership;
 mod nats;
 mod options;
 mod peers;
 mod private_text;
 mod sessions;
 mod status;
+mod table;
 
 pub use cluster::{Cluster, ClusterContact};
 pub use error::ClusterError;
@@ -28,3 +30,4 @@ pub use sessions::{
     MAX_CLIENT_BYTES, SESSION_LIFETIME, SessionName, SessionRecord, SessionStore, StoredSession,
 };
 pub use status::{ClusterStatus, ReplicaState, ReplicaStatus, read_status};
+pub use table::{SharedTable, TableRow};

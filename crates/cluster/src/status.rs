@@ -14,7 +14,7 @@ use crate::{ClusterError, ClusterKeys, ClusterOptions, SealedValueError};
 /// The most replicas that are read.
 pub(crate) const MAX_REPLICAS: usize = 256;
 /// A replica without a heartbeat for this time is silent.
-const SILENT_AFTER: Duration = Duration::from_secs(10);
+pub(crate) const SILENT_AFTER: Duration = Duration::from_secs(10);
 /// Clocks that differ by more are reported.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 

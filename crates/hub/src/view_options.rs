@@ -88,6 +88,9 @@ pub struct AccessOptions {
     pub max_message: NonZeroUsize,
     /// When a session ends that no client uses.
     pub idle: Option<Duration>,
+    /// Whether other replicas may have tokens that this machine does not have yet.
+    #[serde(skip)]
+    pub shares_tokens: bool,
 }
 
 /// The authentication that a client needs.
@@ -169,6 +172,7 @@ impl Default for AccessOptions {
             max_sessions: at_least_one(limits.sessions),
             max_message: at_least_one(limits.body),
             idle: None,
+            shares_tokens: false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A TCP proxy that injects faults between any client and any server.
 //!
-//! Used by tests of `wire`. It does not know the protocol.
+//! Used by tests of `wire` and `cli`. It does not know the protocol.
 
 #![allow(clippy::expect_used, clippy::missing_panics_doc)] // a proxy that cannot start fails its test
 
@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::task::{AbortHandle, JoinSet};
 
 /// The fault in one direction. Byte counts start with the connection.
@@ -59,7 +59,12 @@ enum Stop {
 impl FaultProxy {
     /// Starts a proxy in front of `target`.
     pub async fn start(target: SocketAddr, plan: Plan) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        Self::start_at("127.0.0.1:0", target, plan).await
+    }
+
+    /// Starts a proxy at an address: that of one that was dropped, for what comes back.
+    pub async fn start_at(address: impl ToSocketAddrs, target: SocketAddr, plan: Plan) -> Self {
+        let listener = TcpListener::bind(address).await.expect("a free port");
         let addr = listener.local_addr().expect("a bound address");
         let accepting = tokio::spawn(accept(listener, target, plan)).abort_handle();
         Self { addr, accepting }

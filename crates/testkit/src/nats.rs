@@ -67,13 +67,19 @@ impl NatsServer {
         if let Some((certificate, key)) = &options.tls {
             let _ = writeln!(text, "tls {{ cert_file: \"{certificate}\", key_file: \"{key}\" }}");
         }
-        Self::with_config("one", &text).expect("nats-server starts")
+        Self::with_config("one", "", &text).expect("nats-server starts")
     }
 
-    fn with_config(name: &str, rest: &str) -> Option<Self> {
+    /// Starts a server that may keep so much, such as `1GB`.
+    pub fn with_storage(bytes: &str) -> Self {
+        let limit = format!(", max_file_store: {bytes}");
+        Self::with_config("one", &limit, "").expect("nats-server starts")
+    }
+
+    fn with_config(name: &str, jetstream: &str, rest: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let config = format!(
-            "server_name: {name}\nports_file_dir: \"{}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n{rest}",
+            "server_name: {name}\nports_file_dir: \"{}\"\njetstream {{ store_dir: \"{}\", sync_interval: always{jetstream} }}\n{rest}",
             folder.path().display(),
             folder.path().join("data").display()
         );
@@ -180,7 +186,7 @@ impl NatsTrio {
             let text = format!(
                 "cluster {{ name: trio, listen: \"127.0.0.1:{port}\", routes: [{routes}], no_advertise: true }}\n"
             );
-            NatsServer::with_config(&format!("node{number}"), &text)
+            NatsServer::with_config(&format!("node{number}"), "", &text)
         });
         Some(Self { nodes: nodes.collect::<Option<_>>()? })
     }
@@ -188,6 +194,11 @@ impl NatsTrio {
     /// The URLs of all three, separated by commas.
     pub fn url(&self) -> String {
         self.nodes.iter().map(NatsServer::url).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether the nodes have chosen who keeps the data.
+    pub fn has_leader(&self) -> bool {
+        self.nodes.iter().any(|node| node.log().contains("metadata leader"))
     }
 
     /// One of the three.

@@ -148,6 +148,7 @@ impl Guarding {
             max_sessions: self.max_sessions,
             max_message: self.max_message,
             idle: self.idle,
+            shares_tokens: false,
         }
     }
 }

@@ -6,8 +6,10 @@
 mod relay;
 mod sealer;
 mod sessions;
+mod tokens;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -25,6 +27,7 @@ use crate::version::VERSION;
 use relay::{ClusterRelay, forward_events};
 use sealer::ClusterSealer;
 use sessions::ClusterSessions;
+use tokens::TokenSync;
 
 /// What other replicas send and the faces have not taken yet.
 const EVENT_QUEUE: usize = 1024;
@@ -37,7 +40,7 @@ pub(crate) struct ClusterMember {
     replicas: ProgramReplicas,
     /// What is served, once it is.
     served: Arc<OnceLock<Weak<ServedWorkspace>>>,
-    _events: AbortOnDropHandle<()>,
+    _tasks: [AbortOnDropHandle<()>; 2],
 }
 
 // === impl ClusterMember ===
@@ -48,6 +51,7 @@ impl ClusterMember {
         options: &ClusterOptions,
         host: String,
         address: SocketAddr,
+        state_dir: &Path,
     ) -> Result<Self, Failure> {
         let served: Arc<OnceLock<Weak<ServedWorkspace>>> = Arc::default();
         let facts = ReplicaFacts { version: VERSION.to_owned(), host, listen: address.to_string() };
@@ -60,6 +64,8 @@ impl ClusterMember {
         let cluster = joining.map_err(|error| failure("cannot join the cluster", error))?;
         let changes = cluster.sessions().follow().await;
         let changes = changes.map_err(|error| failure("cannot follow the cluster", error))?;
+        let tokens = share_tokens(&cluster, state_dir).await;
+        let tokens = tokens.map_err(|error| failure("cannot share tokens", error))?;
         let no_tag =
             || Failure::plain(FailureKind::Failed, "the cluster gave this replica no name");
         let (Some(peers), Ok(tag)) = (cluster.peers().take_events(), cluster.id().as_str().parse())
@@ -75,6 +81,7 @@ impl ClusterMember {
                 peers: cluster.peers().clone(),
                 contact: cluster.contact(),
             }),
+            members: Arc::clone(cluster.members()),
             events: Arc::new(Mutex::new(Some(events))),
         };
         let replicas = ProgramReplicas {
@@ -82,7 +89,8 @@ impl ClusterMember {
             sealer: Arc::new(ClusterSealer::new(cluster.keys().clone())),
             group,
         };
-        Ok(Self { cluster, replicas, served, _events: AbortOnDropHandle::new(forwarding) })
+        let tasks = [AbortOnDropHandle::new(forwarding), tokens];
+        Ok(Self { cluster, replicas, served, _tasks: tasks })
     }
 
     /// What the hub gets of the cluster.
@@ -107,6 +115,17 @@ impl ClusterMember {
     }
 }
 
+/// Merges this replica's tokens with those of the others, once and then whenever they change.
+async fn share_tokens(
+    cluster: &Cluster,
+    state_dir: &Path,
+) -> Result<AbortOnDropHandle<()>, ClusterError> {
+    let mut sync = TokenSync::new(cluster.tokens().clone(), state_dir);
+    sync.merge_first().await?;
+    let rows = cluster.tokens().follow().await?;
+    Ok(AbortOnDropHandle::new(tokio::spawn(sync.run(rows))))
+}
+
 /// A failure of the cluster, with what to do about it.
 pub(crate) fn failure(message: &str, error: ClusterError) -> Failure {
     let hint = match &error {
@@ -117,6 +136,9 @@ pub(crate) fn failure(message: &str, error: ClusterError) -> Failure {
         ClusterError::Connect { .. } => {
             Some("check that NATS runs there, and that a firewall lets this machine in")
         }
+        ClusterError::Space { .. } => Some(
+            "raise `max_file_store` in the `jetstream` block of NATS: a cluster takes 1 GiB at most",
+        ),
         ClusterError::Version { .. } => Some("install NATS 2.11 or later"),
         _ => None,
     };

@@ -48,9 +48,14 @@ impl ReplicaRelay for ClusterRelay {
         Box::pin(async move {
             let to = ReplicaId::of_text(&to.to_string()).ok_or(ReplicaError::Gone)?;
             let text = encode(&request).map_err(unreachable)?;
-            let mut reply = self.peers.request(&to, &text).await.map_err(to_replica_error)?;
-            let head = reply.next().await.map_err(to_replica_error)?.unwrap_or_default();
-            let head: ResponseHead = serde_json::from_slice(&head).map_err(unreachable)?;
+            // Until the request is sent whole, nothing is executed.
+            let mut reply = self.peers.request(&to, &text).await.map_err(|error| match error {
+                PeerError::Gone | PeerError::Silent => ReplicaError::Gone,
+                error => unreachable(error),
+            })?;
+            let head = reply.next().await.map_err(interrupted)?.unwrap_or_default();
+            let head: ResponseHead = serde_json::from_slice(&head)
+                .map_err(|error| ReplicaError::Interrupted(Box::new(error)))?;
             let ResponseHead { status, headers } = head;
             Ok(RelayedResponse { status, headers, body: body(reply).boxed() })
         })
@@ -59,7 +64,7 @@ impl ReplicaRelay for ClusterRelay {
     fn announce(&self, notice: SessionNotice) -> BoxFuture<'_, Result<(), ReplicaError>> {
         Box::pin(async move {
             let text = serde_json::to_vec(&notice).map_err(unreachable)?;
-            self.peers.notify_all(&text).await.map_err(to_replica_error)
+            self.peers.notify_all(&text).await.map_err(unreachable)
         })
     }
 }
@@ -71,15 +76,16 @@ fn body(reply: PeerReply) -> impl Stream<Item = Result<Bytes, ReplicaError>> + S
         match reply.next().await {
             Ok(Some(piece)) => Some((Ok(piece), Some(reply))),
             Ok(None) => None,
-            Err(error) => Some((Err(to_replica_error(error)), None)),
+            Err(error) => Some((Err(interrupted(error)), None)),
         }
     })
 }
 
-fn to_replica_error(error: PeerError) -> ReplicaError {
+/// Why there is no answer to a request that was sent: the other replica may have carried it out.
+fn interrupted(error: PeerError) -> ReplicaError {
     match error {
         PeerError::Gone | PeerError::Silent => ReplicaError::Gone,
-        error => unreachable(error),
+        error => ReplicaError::Interrupted(Box::new(error)),
     }
 }
 

@@ -101,8 +101,7 @@ impl SharedSessions for ClusterSessions {
     fn end<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), ReplicaError>> {
         Box::pin(async move {
             let name = SessionName::of_text(name);
-            let ended = self.0.change(&name, |record| record.ended = true).await;
-            ended.map(|_| ()).map_err(unreachable)
+            self.0.end(&name).await.map_err(unreachable)
         })
     }
 }

@@ -33,6 +33,8 @@ pub enum KeyPurpose {
     ClientDescription,
     /// A message from replica to replica.
     PeerMessage,
+    /// What replicas know of a client's token.
+    Token,
 }
 
 /// The name of a key, derived from it. It tells nothing about the key.
@@ -60,13 +62,14 @@ pub(super) struct ClusterKey {
 // === impl KeyPurpose ===
 
 impl KeyPurpose {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Heartbeat,
         Self::Handle,
         Self::SessionId,
         Self::SessionRecord,
         Self::ClientDescription,
         Self::PeerMessage,
+        Self::Token,
     ];
 
     /// The label. Part of what replicas share: it never changes.
@@ -78,6 +81,7 @@ impl KeyPurpose {
             Self::SessionRecord => "session record",
             Self::ClientDescription => "client description",
             Self::PeerMessage => "peer message",
+            Self::Token => "token",
         }
     }
 }

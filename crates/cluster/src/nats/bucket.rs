@@ -32,7 +32,7 @@ pub(crate) struct BucketPlan {
     pub(crate) max_age: Duration,
     /// The largest value.
     pub(crate) max_value_bytes: i32,
-    /// The largest sum of all values.
+    /// The largest sum of all values. NATS sets it aside on each node, although it may never be used.
     pub(crate) max_bytes: i64,
 }
 
@@ -66,9 +66,12 @@ impl Bucket {
         match timed {
             Ok(Ok(store)) => Ok(Self(Arc::new(store))),
             Ok(Err(error)) if lacks_nodes(&error) => {
-                NatsConnection::within(action, create(1)).await.map(|store| Self(Arc::new(store)))
+                let created = tokio::time::timeout(ANSWER_TIMEOUT, create(1)).await;
+                let timeout = ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() };
+                let store = created.map_err(|_| timeout)?;
+                store.map(|store| Self(Arc::new(store))).map_err(|error| plan.not_made(error))
             }
-            Ok(Err(error)) => Err(ClusterError::store(action, error)),
+            Ok(Err(error)) => Err(plan.not_made(error)),
             Err(_) => Err(ClusterError::Timeout { action, seconds: ANSWER_TIMEOUT.as_secs() }),
         }
     }
@@ -150,13 +153,18 @@ impl Bucket {
         }
     }
 
+    /// Each value as it is now, then the changes.
+    pub(crate) async fn watch_whole(&self) -> Result<kv::Watch, ClusterError> {
+        NatsConnection::within("watch a bucket", self.0.watch_with_history(">")).await
+    }
+
     /// Removes a value.
     pub(crate) async fn delete(&self, key: &str) -> Result<(), ClusterError> {
         NatsConnection::within("remove a value", self.0.delete(key)).await
     }
 
-    /// All values, `most` at most.
-    pub(crate) async fn values(&self, most: usize) -> Result<Vec<(String, Bytes)>, ClusterError> {
+    /// All keys, `most` at most.
+    pub(crate) async fn keys(&self, most: usize) -> Result<Vec<String>, ClusterError> {
         let keys = async {
             let keys =
                 self.0.keys().await.map_err(|error| ClusterError::store("list keys", error))?;
@@ -166,9 +174,14 @@ impl Bucket {
         let keys = tokio::time::timeout(ANSWER_TIMEOUT, keys).await;
         let timeout =
             || ClusterError::Timeout { action: "list keys", seconds: ANSWER_TIMEOUT.as_secs() };
+        let keys = keys.map_err(|_| timeout())??.into_iter();
+        keys.map(|key| key.map_err(|error| ClusterError::store("list keys", error))).collect()
+    }
+
+    /// All values, `most` at most.
+    pub(crate) async fn values(&self, most: usize) -> Result<Vec<(String, Bytes)>, ClusterError> {
         let mut values = Vec::new();
-        for key in keys.map_err(|_| timeout())?? {
-            let key = key.map_err(|error| ClusterError::store("list keys", error))?;
+        for key in self.keys(most).await? {
             let value = NatsConnection::within("read a value", self.0.get(key.clone())).await?;
             // It may have expired since it was listed.
             values.extend(value.map(|value| (key, value)));
@@ -188,19 +201,39 @@ impl Bucket {
 
 /// Whether NATS has too few nodes for the wanted copies, which is no error of a small installation.
 fn lacks_nodes(error: &CreateKeyValueError) -> bool {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<CreateStreamError>());
-    cause.is_some_and(|cause| match cause.kind() {
-        CreateStreamErrorKind::JetStream(cause) => matches!(
-            cause.error_code(),
-            ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED | ErrorCode::CLUSTER_NO_PEERS
-        ),
-        _ => false,
-    })
+    let codes = [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS];
+    creation_code(error).is_some_and(|code| codes.contains(&code))
+}
+
+/// Whether NATS may not use as much storage as a bucket is to have.
+fn lacks_space(error: &CreateKeyValueError) -> bool {
+    let codes = [
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
+        ErrorCode::INSUFFICIENT_RESOURCES,
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+        ErrorCode::MEMORY_RESOURCES_EXCEEDED,
+    ];
+    creation_code(error).is_some_and(|code| codes.contains(&code))
+}
+
+fn creation_code(error: &CreateKeyValueError) -> Option<ErrorCode> {
+    match error.source()?.downcast_ref::<CreateStreamError>()?.kind() {
+        CreateStreamErrorKind::JetStream(cause) => Some(cause.error_code()),
+        _ => None,
+    }
 }
 
 // === impl BucketPlan ===
 
 impl BucketPlan {
+    fn not_made(&self, error: CreateKeyValueError) -> ClusterError {
+        if lacks_space(&error) {
+            let mebibytes = self.max_bytes >> 20;
+            return ClusterError::Space { bucket: self.name.clone(), mebibytes };
+        }
+        ClusterError::store("make a bucket", error)
+    }
+
     fn config(&self, copies: usize) -> kv::Config {
         kv::Config {
             bucket: self.name.clone(),

@@ -9,4 +9,5 @@ mod nats_away;
 mod peers;
 mod sessions;
 mod support;
+mod table;
 mod trio;

@@ -1,9 +1,12 @@
 //! Replicas that join, differ and leave.
 
-use switchboard_cluster::{ClusterKeys, KeyPurpose, ReplicaState};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use switchboard_cluster::{ClusterError, ClusterKeys, KeyPurpose, ReplicaState};
 use switchboard_testkit::nats::NatsServer;
 
-use crate::support::{Secrets, join, options, says, status};
+use crate::support::{Secrets, join, options, says, status, try_join, until};
 
 #[tokio::test]
 async fn replicas_are_seen_until_they_leave() {
@@ -84,4 +87,41 @@ fn a_changed_key_file_counts_without_a_restart() {
     secrets.file("keys", &new);
     keys.reload().unwrap();
     assert!(keys.open(KeyPurpose::Heartbeat, "a", &sealed).is_err(), "the old key is gone");
+}
+
+#[tokio::test]
+async fn nats_with_little_room_is_enough_or_is_named_as_the_cause() {
+    let secrets = Secrets::new();
+    for (bytes, is_enough) in [("1GB", true), ("100MB", false)] {
+        let nats = NatsServer::with_storage(bytes);
+        let joined = try_join(&options(&nats.url(), &secrets.key(1)), "one", "aa").await;
+        match joined {
+            Ok(_) => assert!(is_enough),
+            Err(error) => {
+                assert!(!is_enough && matches!(error, ClusterError::Space { .. }), "{error}");
+                assert!(error.to_string().contains("has no room"), "{error}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn replicas_are_counted_until_nats_is_away() {
+    let (mut nats, secrets) = (NatsServer::start(), Secrets::new());
+    let mut options = options(&nats.url(), &secrets.key(1));
+    // Longer than a replica may be silent.
+    options.stale_after = Duration::from_secs(12);
+    let one = join(&options, "one", "aa").await;
+    let count = || one.members().load(Ordering::Relaxed);
+    let (two, three) = (join(&options, "two", "aa").await, join(&options, "three", "aa").await);
+    until("all three are counted", || count() == 3).await;
+    three.leave().await.unwrap();
+    until("one has left", || count() == 2).await;
+    nats.kill();
+    let contact = one.contact();
+    until("it is stale", || contact.problem().is_some()).await;
+    assert_eq!(count(), 2, "it is as it was");
+    drop(two);
+    nats.restart();
+    until("the other one is gone", || count() == 1).await;
 }

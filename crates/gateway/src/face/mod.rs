@@ -107,7 +107,8 @@ pub async fn serve<F: ViewProvider>(
     let (limits, times) = (options.limits, options.times);
     let open_sessions = options.open_sessions.clone();
     let metrics = Arc::new(Metrics::default());
-    let rates = Arc::new(RateLimiter::new(limits.rate));
+    let members = options.replicas.as_ref().map(|group| Arc::clone(&group.members));
+    let rates = Arc::new(RateLimiter::new(limits.rate).shared_by(members));
     let guard = AccessControl::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
     let guard = Arc::new(guard);
     let tasks = TaskTracker::new();

@@ -149,8 +149,16 @@ impl HttpRefusal {
         Self::new(RefusalReason::Part, StatusCode::NOT_FOUND, text)
     }
 
-    /// The other replicas cannot be asked now; the client may retry.
+    /// Another replica did not answer. The client may retry where nothing was executed.
     pub(super) fn no_replicas(error: &ReplicaError) -> Self {
+        match error {
+            ReplicaError::Gone => return Self::replica_gone(),
+            ReplicaError::Interrupted(_) => {
+                let (reason, text) = (RefusalReason::Session, error.to_string());
+                return Self::new(reason, StatusCode::BAD_REQUEST, text);
+            }
+            ReplicaError::Unreachable(_) | ReplicaError::TooLarge(_) => {}
+        }
         let mut text = format!("this needs the other replicas: {error}");
         let mut cause = std::error::Error::source(error);
         while let Some(next) = cause {

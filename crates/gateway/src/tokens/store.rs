@@ -14,7 +14,9 @@ use super::secret::{TokenDigest, TokenSecret};
 /// The version of the file format.
 const FILE_VERSION: u32 = 1;
 /// The most tokens in the file, more than a person creates.
-const MAX_TOKENS: usize = 1000;
+pub(super) const MAX_TOKENS: usize = 1000;
+/// The most revoked tokens whose ids are kept; the oldest are forgotten first.
+pub(super) const MAX_REVOKED: usize = 10_000;
 /// The longest name, in bytes.
 const MAX_TOKEN_NAME_BYTES: usize = 64;
 /// The longest name of a user or a group, in bytes.
@@ -136,6 +138,9 @@ pub enum TokenStoreError {
 pub(super) struct TokenFile {
     version: u32,
     pub(super) tokens: Vec<TokenEntry>,
+    /// The ids of revoked tokens, oldest first: a machine that has not heard of it yet cannot bring one back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) revoked: Vec<String>,
 }
 
 /// One token in the file.
@@ -177,7 +182,7 @@ impl TokenStore {
         let token =
             ClientToken { id, name, user, is_mine, groups, created: now, expires, used: None };
         let entry = TokenEntry { token: token.clone(), sha256: TokenDigest::of(secret.reveal()) };
-        self.change(|tokens| {
+        self.change_file(|TokenFile { tokens, .. }| {
             if tokens
                 .iter()
                 .any(|other| other.token.is_named(&token.name) || other.token.is_named(&token.id))
@@ -195,16 +200,18 @@ impl TokenStore {
 
     /// Revokes the token with this id or name: it is refused from now on.
     pub fn revoke(&self, which: &str) -> Result<ClientToken, TokenStoreError> {
-        self.change(|tokens| {
-            let at = tokens.iter().position(|entry| entry.token.is_named(which));
+        self.change_file(|file| {
+            let at = file.tokens.iter().position(|entry| entry.token.is_named(which));
             let at = at.ok_or_else(|| TokenStoreError::NoSuch { which: which.to_owned() })?;
-            Ok(tokens.remove(at).token)
+            let token = file.tokens.remove(at).token;
+            file.note_revoked(&token.id);
+            Ok(token)
         })
     }
 
     /// Records the last use of a token. A token revoked meanwhile stays revoked.
     pub(super) fn note_use(&self, id: &str, now: u64) -> Result<(), TokenStoreError> {
-        self.change(|tokens| {
+        self.change_file(|TokenFile { tokens, .. }| {
             if let Some(entry) = tokens.iter_mut().find(|entry| entry.token.id == id) {
                 entry.token.used = Some(now);
             }
@@ -218,14 +225,14 @@ impl TokenStore {
         Ok(content)
     }
 
-    fn change<R>(
+    pub(super) fn change_file<R>(
         &self,
-        change: impl FnOnce(&mut Vec<TokenEntry>) -> Result<R, TokenStoreError>,
+        change: impl FnOnce(&mut TokenFile) -> Result<R, TokenStoreError>,
     ) -> Result<R, TokenStoreError> {
         self.file.change(|content: &mut TokenFile| {
             content.check_version()?;
             content.version = FILE_VERSION;
-            change(&mut content.tokens)
+            change(content)
         })
     }
 }
@@ -261,6 +268,17 @@ impl TokenFile {
             return Err(TokenStoreError::Version { found: self.version });
         }
         Ok(())
+    }
+
+    /// Notes that a token was revoked. Whether that is new.
+    pub(super) fn note_revoked(&mut self, id: &str) -> bool {
+        if self.revoked.iter().any(|revoked| revoked == id) {
+            return false;
+        }
+        self.revoked.push(id.to_owned());
+        let excess = self.revoked.len().saturating_sub(MAX_REVOKED);
+        self.revoked.drain(..excess);
+        true
     }
 }
 

@@ -10,7 +10,7 @@ use switchboard_gateway::face::{
     AnonymousAccess, FaceAccess, FaceOptions, FaceTimeouts, TokenVerifier as _,
 };
 use switchboard_gateway::tokens::{
-    CreatedToken, NewToken, StoredTokenVerifier, TokenStore, TokenStoreError,
+    CreatedToken, NewToken, SharedTokens, StoredTokenVerifier, TokenStore, TokenStoreError,
 };
 use tempfile::TempDir;
 use tokio::net::TcpStream;
@@ -289,4 +289,52 @@ async fn tokens_of_one_user_are_one_principal_and_groups_are_those_of_the_token(
         let reply = post(served.address, "/mcp", &headers, list).await;
         assert_eq!(reply.status, status, "{:?}", created.token);
     }
+}
+
+/// Merges a file with what all know, as a replica does: what it has to tell becomes known.
+fn share(store: &TokenStore, known: &mut SharedTokens) {
+    for token in store.merge(known).unwrap() {
+        // As it travels.
+        let text = serde_json::to_string(&token).unwrap();
+        let token: switchboard_gateway::tokens::SharedToken = serde_json::from_str(&text).unwrap();
+        known.insert(token.id().to_owned(), token);
+    }
+    assert_eq!(store.merge(known).unwrap(), [], "then nothing is left to tell");
+}
+
+#[tokio::test]
+async fn tokens_of_two_machines_are_merged_and_a_revocation_is_for_good() {
+    let ((_one, one), (_two, two)) = (store(), store());
+    let mut known = SharedTokens::new();
+    let mine = one.create(named("mine"), 7).unwrap();
+    let theirs = two.create(NewToken { user: Some("ann".into()), ..named("theirs") }, 6).unwrap();
+    let admits = async |store: &TokenStore, created: &CreatedToken| {
+        let verifier = StoredTokenVerifier::new(store.clone());
+        verifier.admit(created.secret.reveal(), "/mcp").await.is_ok()
+    };
+    for store in [&one, &two, &one] {
+        share(store, &mut known);
+    }
+    for store in [&one, &two] {
+        assert!(admits(store, &mine).await && admits(store, &theirs).await);
+        let names: Vec<_> = store.list().unwrap().into_iter().map(|token| token.name).collect();
+        assert_eq!(names, ["theirs", "mine"], "in order of creation");
+    }
+    let before = known.clone();
+    two.revoke("mine").unwrap();
+    for store in [&two, &one] {
+        share(store, &mut known);
+    }
+    assert!(!admits(&one, &mine).await && admits(&one, &theirs).await);
+    // What all know is lost, or shown as it was before: each machine remembers what was revoked.
+    for mut shown in [before, SharedTokens::new()] {
+        for store in [&one, &two, &one] {
+            share(store, &mut shown);
+        }
+        assert!(!admits(&one, &mine).await && !admits(&two, &mine).await);
+        assert!(shown[&mine.token.id].is_revoked() && !shown[&theirs.token.id].is_revoked());
+    }
+    let unchanged = text(&one);
+    one.merge(&known).unwrap();
+    assert_eq!(text(&one), unchanged, "nothing new is not written");
 }

@@ -70,12 +70,23 @@ impl AccessSetup {
         };
         let store = TokenStore::new(state_dir);
         let trust = trusted_issuer(&options)?;
-        if auth == ClientAuth::Token && trust.is_none() {
-            let place = public_name.map_or_else(|| listen.to_string(), Clone::clone);
-            check_some_token(&store, place)?;
-        }
         let tls = tls_identity(&options)?;
-        Ok(Self { options, auth, tls, store, trust })
+        let setup = Self { options, auth, tls, store, trust };
+        if !setup.options.shares_tokens {
+            setup.check_tokens(listen)?;
+        }
+        Ok(setup)
+    }
+
+    /// Refuses to serve where no client could have a token, although each needs one. With replicas that share tokens:
+    /// once theirs are here.
+    pub fn check_tokens(&self, listen: SocketAddr) -> Result<(), HubError> {
+        if self.auth != ClientAuth::Token || self.trust.is_some() {
+            return Ok(());
+        }
+        let public_name = self.options.allow_host.iter().find(|name| is_public_name(name));
+        let place = public_name.map_or_else(|| listen.to_string(), Clone::clone);
+        check_some_token(&self.store, place)
     }
 
     /// Whether other machines reach `listen` without TLS, so that every machine on the way can read tokens and calls.

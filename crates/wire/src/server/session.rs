@@ -189,6 +189,11 @@ impl<H: ServerHandler> HandlerSession<H> {
         }
     }
 
+    /// Sets the log level back to one that [`client_settings`](Self::client_settings) gave, or to none.
+    pub fn restore_log_level(&self, level: Option<&str>) {
+        self.state().log_level = level.and_then(LogSeverity::parse);
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock()
     }

@@ -71,6 +71,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
     let mut ending = wait::EndSignals::listen();
     let cluster = serve.clustering.to_options();
     let mut serve = serve.to_options();
+    serve.access.shares_tokens = cluster.is_some();
     if caller.is_alone() {
         return Box::pin(serve_alone(&serve, cluster.as_ref(), caller, printer, &mut ending)).await;
     }
@@ -208,7 +209,7 @@ async fn open_hub(
     let (mut program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let lifetime = HubLifetime::UntilStopped;
     let limits = &desired.settings.limits;
-    let joining = Box::pin(join(cluster, caller, &bound));
+    let joining = Box::pin(join(cluster, access, caller, &bound));
     let member = bound.answer_probes_while(access, limits, joining).await??;
     program.replicas = member.as_ref().map(|member| member.replicas().clone());
     let opening = Box::pin(LocalHub::open(&program, desired, plugins, Arc::new(Hints), lifetime));
@@ -243,7 +244,7 @@ async fn serve_alone(
     let bound = BoundAddress::bind(serve.listen).await?;
     let (mut program, plugins) = (caller.program_context(), plugins::program_plugins()?);
     let limits = &caller.first_desired.settings.limits;
-    let joining = Box::pin(join(cluster, caller, &bound));
+    let joining = Box::pin(join(cluster, &access, caller, &bound));
     let member = bound.answer_probes_while(&access, limits, joining).await??;
     program.replicas = member.as_ref().map(|member| member.replicas().clone());
     let engine = start_engine(&program, &caller.first_desired, QueueAccess::None).await?;
@@ -276,11 +277,18 @@ async fn serve_alone(
 /// Joins the cluster, if this is to be a replica.
 async fn join(
     cluster: Option<&ClusterOptions>,
+    access: &AccessSetup,
     caller: &Caller,
     bound: &BoundAddress,
 ) -> Result<Option<ClusterMember>, Failure> {
     let Some(options) = cluster else { return Ok(None) };
-    ClusterMember::join(options, caller.machine_name(), bound.address()).await.map(Some)
+    let (host, state_dir) = (caller.machine_name(), &caller.surroundings.state_dir);
+    let member = ClusterMember::join(options, host, bound.address(), state_dir).await?;
+    if let Err(error) = access.check_tokens(bound.address()) {
+        member.leave().await?;
+        return Err(error.into());
+    }
+    Ok(Some(member))
 }
 
 /// Leaves the cluster. The others notice in ten seconds if it fails.

@@ -1,9 +1,17 @@
 //! The rate limit of each principal, as a token bucket.
 //!
-//! Used by `access_control` and by the WebSocket face, which counts messages. It does not limit
+//! Used by `access_control` and by the WebSocket face, which counts messages. Of several replicas each grants its
+//! share, whoever of them a client meets. It does not limit
 //! memory (`budgets`) or sessions (`sessions`).
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use http::{HeaderValue, StatusCode, header};
 use parking_lot::Mutex;
@@ -21,6 +29,8 @@ const MAX_BUCKETS_REMEMBERED: usize = 4096;
 #[derive(Debug)]
 pub(in crate::face) struct RateLimiter {
     rate: RequestRate,
+    /// The number of replicas that share the rate, if there are others.
+    members: Option<Arc<AtomicUsize>>,
     buckets: Mutex<HashMap<Arc<str>, RateBucket>>,
 }
 
@@ -34,13 +44,27 @@ struct RateBucket {
 
 impl RateLimiter {
     pub(in crate::face) fn new(rate: RequestRate) -> Self {
-        Self { rate, buckets: Mutex::default() }
+        Self { rate, members: None, buckets: Mutex::default() }
+    }
+
+    /// The same for one of several replicas.
+    pub(in crate::face) fn shared_by(self, members: Option<Arc<AtomicUsize>>) -> Self {
+        Self { members, ..self }
+    }
+
+    /// The requests per second that this replica grants; `None` for any number.
+    fn share(&self) -> Option<f64> {
+        let RequestRate::PerSecond(rate) = self.rate else { return None };
+        let members = self.members.as_ref().map_or(1, |members| members.load(Ordering::Relaxed));
+        let members = u32::try_from(members.max(1)).unwrap_or(u32::MAX);
+        Some(f64::from(rate) / f64::from(members))
     }
 
     /// Waits until a request is allowed, and counts it.
     pub(in crate::face) async fn wait(&self, principal: &Arc<str>) {
         while self.take(principal, 1).is_err() {
-            tokio::time::sleep(self.rate.interval()).await;
+            let share = self.share().unwrap_or(f64::INFINITY);
+            tokio::time::sleep(Duration::from_secs_f64(1.0 / share)).await;
         }
     }
 
@@ -50,10 +74,8 @@ impl RateLimiter {
         principal: &Arc<str>,
         count: usize,
     ) -> Result<(), HttpRefusal> {
-        let RequestRate::PerSecond(rate) = self.rate else {
-            return Ok(());
-        };
-        let (rate, now) = (f64::from(rate), Instant::now());
+        let Some(rate) = self.share() else { return Ok(()) };
+        let now = Instant::now();
         let mut buckets = self.buckets.lock();
         if buckets.len() > MAX_BUCKETS_REMEMBERED {
             buckets.retain(|_, bucket| bucket.filled(rate, now) < burst(rate));
@@ -72,21 +94,9 @@ impl RateLimiter {
     }
 }
 
-// === impl RequestRate ===
-
-impl RequestRate {
-    /// The time between two requests.
-    fn interval(self) -> Duration {
-        match self {
-            Self::Unlimited => Duration::ZERO,
-            Self::PerSecond(rate) => Duration::from_secs(1) / rate.max(1),
-        }
-    }
-}
-
-/// The capacity of a bucket.
+/// The capacity of a bucket: one request at least, however small the share is.
 fn burst(rate: f64) -> f64 {
-    rate * 2.0
+    (rate * 2.0).max(1.0)
 }
 
 impl RateBucket {
@@ -122,6 +132,19 @@ mod tests {
         assert!(rates.take(&Arc::from("one"), 8).is_ok());
         assert_eq!(taken("one"), 2);
         rates.wait(&Arc::from("one")).await;
+        let members = Arc::new(AtomicUsize::new(4));
+        let rates = RateLimiter::new(RequestRate::PerSecond(4)).shared_by(Some(members.clone()));
+        let taken = |principal: &str| {
+            let principal = Arc::from(principal);
+            (0..100).take_while(|_| rates.take(&principal, 1).is_ok()).count()
+        };
+        assert_eq!(taken("one"), 2, "a fourth of the rate");
+        members.store(2, Ordering::Relaxed);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!((taken("one"), taken("other")), (4, 4), "half of it");
+        members.store(100, Ordering::Relaxed);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!((taken("one"), taken("new")), (1, 1), "one at least");
         let unlimited = RateLimiter::new(RequestRate::Unlimited);
         assert!((0..1000).all(|_| unlimited.take(&Arc::from("one"), 9).is_ok()));
     }

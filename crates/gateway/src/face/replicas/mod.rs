@@ -9,7 +9,7 @@ mod follower;
 mod relaying;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicUsize};
 
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
@@ -32,6 +32,9 @@ pub struct ReplicaGroup {
     pub sessions: Arc<dyn SharedSessions>,
     /// The way to the other replicas.
     pub relay: Arc<dyn ReplicaRelay>,
+    /// The number of replicas, this one included: each grants its share of what is granted once. Where it is not known,
+    /// it stays as it was.
+    pub members: Arc<AtomicUsize>,
     /// What other replicas send. The faces take it once.
     pub events: Arc<Mutex<Option<mpsc::Receiver<ReplicaEvent>>>>,
 }
@@ -92,6 +95,11 @@ pub enum ReplicaError {
     /// The replicas cannot reach one another now.
     #[error("the replicas cannot reach one another")]
     Unreachable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A replica broke off before it had answered.
+    #[error(
+        "the replica broke off, and the execution is unknown; check before you make the call again"
+    )]
+    Interrupted(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// It is too large to be shared.
     #[error("{0}")]
     TooLarge(String),

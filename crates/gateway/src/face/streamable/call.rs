@@ -5,7 +5,7 @@
 use std::{
     collections::VecDeque,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, OnceLock, atomic::Ordering},
     task::{Context, Poll},
 };
 
@@ -21,6 +21,7 @@ use switchboard_wire::{
 use tokio::task::unconstrained;
 
 use super::{session::StreamableSession, stream_log::MessageWeight};
+use crate::face::replicas::ReplicaError;
 
 /// A reservation for some of the concurrent requests of a session.
 pub(super) struct RequestReservation<V> {
@@ -41,7 +42,13 @@ pub(super) struct SessionCall<V> {
     stream: Option<u64>,
     /// The id of the request, if another replica may have to say that its answer is lost.
     request: Option<Id>,
+    /// Of a request that changes what replicas share of its session: why it could not be changed.
+    setting: Option<SettingFailure>,
 }
+
+/// Why a change of a session could not be written for all replicas, once that is known. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct SettingFailure(Arc<OnceLock<ReplicaError>>);
 
 /// The next step of a call.
 pub(super) enum CallStep {
@@ -82,7 +89,23 @@ impl<V: ServerHandler> SessionCall<V> {
     ) -> Self {
         let (answering, charge) = (Some(answering), Some(charge));
         let said = VecDeque::new();
-        Self { reserved, charge, answering, voice, said, stream: None, request: None }
+        let (stream, request, setting) = (None, None, None);
+        Self { reserved, charge, answering, voice, said, stream, request, setting }
+    }
+
+    /// The call of a request that changes what replicas share of its session.
+    pub(super) fn of_setting(self, failure: SettingFailure) -> Self {
+        Self { setting: Some(failure), ..self }
+    }
+
+    /// Whether the request changes what replicas share of its session. Its status tells whether that could be done.
+    pub(super) fn is_setting(&self) -> bool {
+        self.setting.is_some()
+    }
+
+    /// Why the change could not be written, once the call has been answered.
+    pub(super) fn setting_error(&self) -> Option<&ReplicaError> {
+        self.setting.as_ref()?.0.get()
     }
 
     /// The call of the request with this id.
@@ -169,6 +192,15 @@ pub(super) fn drain(voice: &mut LinkReader, said: &mut VecDeque<ByteString>) {
         if let LinkFrame::Text(text) = frame {
             said.push_back(text);
         }
+    }
+}
+
+// === impl SettingFailure ===
+
+impl SettingFailure {
+    pub(super) fn set(&self, error: ReplicaError) {
+        // A change is written once.
+        let _ = self.0.set(error);
     }
 }
 

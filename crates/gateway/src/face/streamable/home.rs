@@ -104,11 +104,7 @@ impl<'a> OtherHome<'a> {
                 MessageOrBatch::One(RpcMessage::Request(request)) => Some(request.id()),
                 _ => None,
             };
-            let refusal = match error {
-                ReplicaError::Gone => HttpRefusal::replica_gone(),
-                error => HttpRefusal::no_replicas(&error),
-            };
-            refusal.with_id(id.as_ref())
+            HttpRefusal::no_replicas(&error).with_id(id.as_ref())
         })
     }
 }

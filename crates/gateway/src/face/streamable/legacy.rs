@@ -130,6 +130,10 @@ async fn answer<F: ViewProvider>(
     call: SessionCall<F::View>,
     takes: AcceptedMedia,
 ) -> Result<Response, HttpRefusal> {
+    let takes = match takes {
+        AcceptedMedia::Both if call.is_setting() => AcceptedMedia::Json,
+        takes => takes,
+    };
     let mut call = DetachableCall::new(call);
     let first = match takes {
         AcceptedMedia::Events => None,
@@ -162,6 +166,9 @@ fn whole<F: ViewProvider>(
     let (Some(text), Some(call)) = (answer, call) else {
         return Ok(empty_response(StatusCode::ACCEPTED));
     };
+    if let Some(error) = call.setting_error() {
+        return Err(HttpRefusal::no_replicas(error).with_id(call.request()));
+    }
     face.metrics.count_sent(Transport::Http, text.len());
     json_charged(StatusCode::OK, text, call.into_charge())
 }

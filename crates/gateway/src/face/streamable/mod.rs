@@ -57,6 +57,10 @@ pub(super) async fn answer<F: ViewProvider>(
                 match home.relay(&owner, (&parts, Bytes::new())).await {
                     // Its events are lost; the session goes on.
                     Err(ReplicaError::Gone) => {}
+                    // Reading executes nothing: the client resumes again.
+                    Err(ReplicaError::Interrupted(cause)) => {
+                        return Err(HttpRefusal::no_replicas(&ReplicaError::Unreachable(cause)));
+                    }
                     relayed => return relayed.map_err(|error| HttpRefusal::no_replicas(&error)),
                 }
             }

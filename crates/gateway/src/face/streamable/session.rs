@@ -18,7 +18,9 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnord
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::{
     Version,
-    envelope::{Id, MessageOrBatch, Request, Response, ResponseOutcome, RpcMessage, parse},
+    envelope::{
+        Id, MessageOrBatch, Request, Response, ResponseOutcome, RpcError, RpcMessage, code, parse,
+    },
     json::Rope,
     link::{LinkReader, pair::one_way},
     queue,
@@ -31,7 +33,7 @@ use tokio::{task::unconstrained, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    call::{RequestReservation, SessionCall, drain, message_weight},
+    call::{RequestReservation, SessionCall, SettingFailure, drain, message_weight},
     shared::{self, SharedPart},
     stream_log::{MessageWeight, Priming, SESSION_STREAM, StreamLog},
 };
@@ -138,15 +140,18 @@ impl<V: ServerHandler> StreamableSession<V> {
             }
             _ => None,
         };
+        let is_setting = is_shared && id.is_some();
         let mut answering: BoxFuture<'static, _> = match asked {
             MessageOrBatch::One(message) => wire.answer_apart(Ok(message), writer).boxed(),
             MessageOrBatch::Batch(messages) => wire.answer_batch(messages, Some(writer)).boxed(),
         };
+        let failure = SettingFailure::default();
         if is_shared {
-            answering = Arc::clone(self).answer_and_share(answering, id.clone()).boxed();
+            let (session, failure) = (Arc::clone(self), failure.clone());
+            answering = session.answer_and_share(answering, id.clone(), failure).boxed();
         }
-        let call = SessionCall::new(reserved, answering, voice, charge);
-        Some(call.of_request(id))
+        let call = SessionCall::new(reserved, answering, voice, charge).of_request(id);
+        Some(if is_setting { call.of_setting(failure) } else { call })
     }
 
     /// Answers once what the client has changed is written for all replicas.
@@ -154,13 +159,15 @@ impl<V: ServerHandler> StreamableSession<V> {
         self: Arc<Self>,
         answering: BoxFuture<'static, Option<Rope>>,
         id: Option<Id>,
+        failure: SettingFailure,
     ) -> Option<Rope> {
         let answer = answering.await;
         let Some(shared) = &self.shared else { return answer };
-        match shared.write_changes(&self.wire).await {
-            Ok(()) => answer,
-            Err(error) => Some(Response::error(id.as_ref(), &error).text().clone().into()),
-        }
+        let Err(error) = shared.write_changes(&self.wire).await else { return answer };
+        let text = format!("the session could not be changed for all replicas: {error}");
+        let told = RpcError::new(code::INTERNAL_ERROR, text);
+        failure.set(error);
+        Some(Response::error(id.as_ref(), &told).text().clone().into())
     }
 
     /// What other replicas know of the session, if there are any.

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use parking_lot::Mutex;
 use switchboard_wire::{
-    envelope::{Id, MessageOrBatch, Request, ResponseOutcome, RpcError, RpcMessage, code, parse},
+    envelope::{Id, MessageOrBatch, Request, ResponseOutcome, RpcMessage, parse},
     json::Raw,
     meta::method,
     server::{ClientSettings, HandlerSession, ServerHandler},
@@ -78,37 +78,48 @@ impl SharedPart {
         if state.version <= known.version {
             return true;
         }
-        let requests = SettingsEdit::between(&known.settings, &state.settings);
-        let mut is_whole = true;
-        for (asked, params) in requests.iter().flat_map(SettingsEdit::requests) {
-            let request = Request::new(&Id::text(RESTORING_ID), asked, Some(&params));
-            let answer = Arc::clone(wire).answer(Ok(RpcMessage::Request(request))).await;
-            let outcome = answer.map(|answer| answer.outcome());
-            if let Some(ResponseOutcome::Error(error)) = outcome {
-                tracing::debug!(%error, asked, "a setting of a session could not be taken over");
-                is_whole = false;
-            }
-        }
+        let is_whole = change_settings(wire, &known.settings, &state.settings).await;
         *known = state;
         is_whole
     }
 
-    /// Writes for all replicas what the client has changed here.
+    /// Writes for all replicas what the client has changed here. If that fails, the change is undone here.
     pub(super) async fn write_changes<V: ServerHandler>(
         &self,
-        wire: &HandlerSession<V>,
-    ) -> Result<(), RpcError> {
+        wire: &Arc<HandlerSession<V>>,
+    ) -> Result<(), ReplicaError> {
         let mut known = self.known.lock().await;
         let now = to_settings(wire.client_settings());
         let Some(edit) = SettingsEdit::between(&known.settings, &now) else { return Ok(()) };
         let written = self.group.sessions.change(&self.name, edit).await;
-        written.map_err(|error| {
-            let text = format!("the session could not be changed for all replicas: {error}");
-            RpcError::new(code::INTERNAL_ERROR, text)
-        })?;
-        known.settings = now;
-        Ok(())
+        if written.is_ok() {
+            known.settings = now;
+        } else {
+            change_settings(wire, &now, &known.settings).await;
+            wire.restore_log_level(known.settings.log_level.as_deref());
+        }
+        written
     }
+}
+
+/// Makes a session's settings others, by the requests of a client. Whether all of it could be.
+async fn change_settings<V: ServerHandler>(
+    wire: &Arc<HandlerSession<V>>,
+    from: &SessionSettings,
+    to: &SessionSettings,
+) -> bool {
+    let edit = SettingsEdit::between(from, to);
+    let mut is_whole = true;
+    for (asked, params) in edit.iter().flat_map(SettingsEdit::requests) {
+        let request = Request::new(&Id::text(RESTORING_ID), asked, Some(&params));
+        let answer = Arc::clone(wire).answer(Ok(RpcMessage::Request(request))).await;
+        let outcome = answer.map(|answer| answer.outcome());
+        if let Some(ResponseOutcome::Error(error)) = outcome {
+            tracing::debug!(%error, asked, "a setting of a session could not be taken over");
+            is_whole = false;
+        }
+    }
+    is_whole
 }
 
 /// Whether a message may change what replicas share of its session.

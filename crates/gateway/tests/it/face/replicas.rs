@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use switchboard_gateway::face::{
-    FaceOptions,
+    FaceOptions, RequestRate,
     replicas::{
         BegunSession, RelayedRequest, RelayedResponse, ReplicaError, ReplicaEvent, ReplicaGroup,
         ReplicaRelay, ReplicaTag, SessionNotice, SessionState, SettingsEdit, SharedSession,
@@ -24,6 +24,9 @@ use super::{
     shared_sessions, soon,
 };
 
+/// A replica that takes every request and breaks off before its answer.
+const BREAKING_REPLICA: &str = "eeeeeeeeeeee";
+
 type Events = mpsc::Sender<ReplicaEvent>;
 
 /// What replicas in one process share.
@@ -32,6 +35,8 @@ struct InProcess {
     sessions: Mutex<HashMap<String, KnownSession>>,
     replicas: Mutex<HashMap<ReplicaTag, Events>>,
     next: AtomicU64,
+    /// Whether nothing can be written.
+    is_away: AtomicBool,
 }
 
 struct KnownSession {
@@ -56,7 +61,8 @@ impl InProcess {
         self.replicas.lock().insert(tag, sender);
         let member = Arc::new(Member { shared: Arc::clone(self), tag });
         let events = Arc::new(Mutex::new(Some(events)));
-        ReplicaGroup { tag, sessions: member.clone(), relay: member, events }
+        let members = Arc::new(AtomicUsize::new(1));
+        ReplicaGroup { tag, sessions: member.clone(), relay: member, members, events }
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut SessionState)) {
@@ -112,6 +118,10 @@ impl SharedSessions for Member {
         name: &'a str,
         edit: SettingsEdit,
     ) -> BoxFuture<'a, Result<(), ReplicaError>> {
+        if self.shared.is_away.load(Ordering::Relaxed) {
+            let error = ReplicaError::Unreachable("NATS is away".into());
+            return Box::pin(async { Err(error) });
+        }
         self.shared.change(name, |state| edit.apply(&mut state.settings));
         Box::pin(async { Ok(()) })
     }
@@ -134,6 +144,9 @@ impl ReplicaRelay for Member {
     ) -> BoxFuture<'_, Result<RelayedResponse, ReplicaError>> {
         let replica = self.shared.replicas.lock().get(&to).cloned();
         Box::pin(async move {
+            if to.to_string() == BREAKING_REPLICA {
+                return Err(ReplicaError::Interrupted("it broke off".into()));
+            }
             let (reply, answered) = oneshot::channel();
             let replica = replica.ok_or(ReplicaError::Gone)?;
             let sent = replica.send(ReplicaEvent::Request(request, reply)).await;
@@ -154,7 +167,10 @@ impl ReplicaRelay for Member {
 
 /// Faces that answer for the same clients.
 async fn served<const COUNT: usize>() -> [Served; COUNT] {
-    let shared = Arc::<InProcess>::default();
+    served_over(&Arc::default()).await
+}
+
+async fn served_over<const COUNT: usize>(shared: &Arc<InProcess>) -> [Served; COUNT] {
     let mut served = Vec::new();
     for _ in 0..COUNT {
         let replicas = Some(shared.join());
@@ -225,4 +241,69 @@ async fn a_stream_is_resumed_where_its_events_are() {
     assert!(told.body.contains(r#""id":5,"error""#), "{told:?}");
     let unknown = [known, ("last-event-id", "ffffffffffff-9-1")];
     assert_eq!(get(other.address, "/mcp", &unknown).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_setting_that_cannot_be_shared_is_refused_and_undone() {
+    let shared = Arc::<InProcess>::default();
+    let [one] = served_over(&shared).await;
+    let id = begin_session(one.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    let ask = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":3,"method":"{method}","params":{params}}}"#)
+    };
+    let subscribe = ask("resources/subscribe", r#"{"uri":"a:b"}"#);
+    let level = ask("logging/setLevel", r#"{"level":"error"}"#);
+    let logged = async || post(one.address, "/mcp", &known, &call(4, "log", "{}")).await.body;
+    let before = logged().await;
+    assert!(before.contains(r#""level":"info""#), "{before}");
+    shared.is_away.store(true, Ordering::Relaxed);
+    for request in [&level, &subscribe] {
+        let refused = post(one.address, "/mcp", &known, request).await;
+        assert_eq!(refused.status, 503, "{refused:?}");
+        assert!(refused.body.contains(r#""id":3"#), "{refused:?}");
+        assert!(refused.body.contains("NATS is away"), "{refused:?}");
+    }
+    assert_eq!(logged().await, before, "the level is as it was");
+    shared.is_away.store(false, Ordering::Relaxed);
+    for request in [&level, &subscribe] {
+        let set = post(one.address, "/mcp", &known, request).await;
+        assert!(set.status == 200 && !set.body.contains("error"), "{set:?}");
+    }
+    assert!(!logged().await.contains(r#""level":"info""#));
+    let state = shared.sessions.lock()[&id].state.clone();
+    assert_eq!(
+        (state.version, state.settings.subscriptions.len()),
+        (2, 1),
+        "each was written once"
+    );
+}
+
+#[tokio::test]
+async fn a_replica_that_breaks_off_may_have_executed_the_call() {
+    let [one] = served().await;
+    let id = begin_session(one.address, "/mcp", &[]).await;
+    let known = [("mcp-session-id", id.as_str())];
+    let answer = format!(
+        r#"{{"jsonrpc":"2.0","id":"{BREAKING_REPLICA}-1","result":{{"action":"accept"}}}}"#
+    );
+    let told = post(one.address, "/mcp", &known, &answer).await;
+    assert!(told.status == 400 && told.body.contains("execution is unknown"), "{told:?}");
+    let last = format!("{BREAKING_REPLICA}-1-1");
+    let resumed = get(one.address, "/mcp", &[known[0], ("last-event-id", &last)]).await;
+    assert_eq!(resumed.status, 503, "reading executes nothing: {resumed:?}");
+}
+
+#[tokio::test]
+async fn each_replica_grants_its_share_of_the_rate() {
+    let group = Arc::<InProcess>::default().join();
+    group.members.store(40, Ordering::Relaxed);
+    let mut options = FaceOptions { replicas: Some(group), ..FaceOptions::local() };
+    options.limits.rate = RequestRate::PerSecond(40);
+    let one = Served::start(options).await;
+    let mut granted = 0;
+    while post(one.address, "/mcp", &[], "{}").await.status != 429 {
+        granted += 1;
+        assert!(granted < 40, "two, and one for each second that passes");
+    }
 }
