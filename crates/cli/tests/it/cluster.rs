@@ -17,7 +17,7 @@ use crate::guarding::session;
 
 /// How long anything here may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}"#;
+pub(crate) const HELLO: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"raw","version":"1"}}}"#;
 const MODERN: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
 const KEY_FILE: &str = "cluster.key";
@@ -25,8 +25,9 @@ const KEY_FILE: &str = "cluster.key";
 /// Replicas with homes of their own, as on machines of their own.
 pub(crate) struct Group {
     pub(crate) replicas: Vec<Replica>,
-    nats: NatsServer,
-    secrets: Home,
+    pub(crate) nats: Option<NatsServer>,
+    /// Where NATS is.
+    url: String,
     entry: Value,
     flags: Vec<String>,
 }
@@ -36,53 +37,68 @@ pub(crate) struct Replica {
     child: Child,
     pub(crate) address: SocketAddr,
     output: BufReader<ChildStdout>,
-    _home: Home,
+    pub(crate) home: Home,
 }
 
 /// An answer that is read piece by piece.
-struct Stream(BufReader<TcpStream>);
+pub(crate) struct Stream(BufReader<TcpStream>);
 
 // === impl Group ===
 
 impl Group {
     /// Starts so many replicas with this server.
     pub(crate) fn start(count: usize, entry: &Value, flags: &[&str]) -> Self {
-        let (nats, secrets) = (NatsServer::start(), Home::new());
-        key_file(&secrets);
+        let nats = NatsServer::start();
+        let mut group = Self::at(&nats.url(), count, entry, flags);
+        group.nats = Some(nats);
+        group
+    }
+
+    /// Starts so many replicas over the NATS at `url`.
+    pub(crate) fn at(url: &str, count: usize, entry: &Value, flags: &[&str]) -> Self {
         let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
-        let mut group = Self { replicas: Vec::new(), nats, secrets, entry: entry.clone(), flags };
-        let started: Vec<_> = (0..count).map(|_| group.spawn()).collect();
+        let (replicas, entry) = (Vec::new(), entry.clone());
+        let mut group = Self { replicas, nats: None, url: url.to_owned(), entry, flags };
+        let started: Vec<_> = (0..count).map(|_| group.spawn(Home::new(), url)).collect();
         group.replicas = started.into_iter().map(Replica::ready).collect();
         group
     }
 
     /// Starts one more replica.
     pub(crate) fn start_one(&self) -> Replica {
-        Replica::ready(self.spawn())
+        self.start_one_at(Home::new(), &self.url)
     }
 
-    /// Starts the program of a replica, in a home of its own.
-    fn spawn(&self) -> (Home, Child) {
-        let home = Home::new();
+    /// Starts one more replica, in this home, which reaches NATS at this URL.
+    pub(crate) fn start_one_at(&self, home: Home, url: &str) -> Replica {
+        Replica::ready(self.spawn(home, url))
+    }
+
+    /// Starts the program of a replica.
+    fn spawn(&self, home: Home, url: &str) -> (Home, Child) {
         let entry = self.entry.to_string();
         let added = home.command(&["add-json", "-s", "user", "one", &entry]).output();
         assert!(added.as_ref().unwrap().status.success(), "{added:?}");
-        let (url, key) = (self.nats.url(), self.secrets.path().join(KEY_FILE));
-        let given = ["--cluster", &url, "--cluster-name", "team", "--cluster-key-file"];
+        let key = key_file(&home);
+        let given = ["--cluster", url, "--cluster-name", "team", "--cluster-key-file"];
         let mut flags = given.to_vec();
         flags.push(key.to_str().unwrap());
         flags.extend(self.flags.iter().map(String::as_str));
         Replica::spawn(home, &flags)
     }
 
-    fn status(&self, home: &Home) -> Value {
+    pub(crate) fn nats(&mut self) -> &mut NatsServer {
+        self.nats.as_mut().unwrap()
+    }
+
+    pub(crate) fn status(&self, home: &Home) -> Value {
         let key = key_file(home);
         let args = [
             "cluster",
             "status",
             "--json",
             "--nats",
-            &self.nats.url(),
+            &self.url,
             "--cluster-name",
             "team",
             "--cluster-key-file",
@@ -103,14 +119,21 @@ impl std::ops::Index<usize> for Group {
 
 /// The file with the key of all tests.
 fn key_file(home: &Home) -> PathBuf {
-    let path = home.path().join(KEY_FILE);
-    std::fs::write(&path, "ab".repeat(32)).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    write_keys(home, &["ab"])
+}
+
+/// The key file of a home, with a key for each text: the text 32 times.
+pub(crate) fn write_keys(home: &Home, keys: &[&str]) -> PathBuf {
+    let (path, new) = (home.path().join(KEY_FILE), home.path().join("new"));
+    let lines: Vec<_> = keys.iter().map(|key| key.repeat(32)).collect();
+    std::fs::write(&new, lines.join("\n")).unwrap();
+    std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::fs::rename(new, &path).unwrap();
     path
 }
 
 /// The fixture, in an era of its own or in both.
-fn fixture(era: Option<&str>) -> Value {
+pub(crate) fn fixture(era: Option<&str>) -> Value {
     let tools =
         ["echo", "log", "announce", "ask", "ask_twice", "hang", "await_hanging", "await_dropped"];
     let mut entry = json!({ "command": program("fixture-server"), "args": tools });
@@ -135,7 +158,7 @@ impl Replica {
         output.read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
         let address = ready["address"].as_str().unwrap().parse().unwrap();
-        Self { child, address, output, _home: home }
+        Self { child, address, output, home }
     }
 
     pub(crate) fn kill(&mut self) {
@@ -143,7 +166,18 @@ impl Replica {
         self.child.wait().unwrap();
     }
 
-    fn open(&self, what: &str, headers: &[(&str, &str)], body: &str) -> Stream {
+    /// Asks it to end, as a service manager does. Its answers go on to their end.
+    pub(crate) fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(self.child.id()).unwrap());
+        nix::sys::signal::kill(pid, signal).unwrap();
+    }
+
+    /// Waits for its end. Whether it was a success.
+    pub(crate) fn wait(&mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+
+    pub(crate) fn open(&self, what: &str, headers: &[(&str, &str)], body: &str) -> Stream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut text = format!(
@@ -159,22 +193,22 @@ impl Replica {
         Stream(BufReader::new(stream))
     }
 
-    fn send(&self, what: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+    pub(crate) fn send(&self, what: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let answer = self.open(what, headers, body).rest();
         (answer.split(' ').nth(1).unwrap_or("0").parse().unwrap(), answer)
     }
 
-    fn begin(&self) -> String {
+    pub(crate) fn begin(&self) -> String {
         let (status, answer) = self.send("POST /mcp", &[], HELLO);
         assert_eq!(status, 200, "{answer}");
         session(&answer)
     }
 
-    fn post(&self, id: &str, body: &str) -> (u16, String) {
+    pub(crate) fn post(&self, id: &str, body: &str) -> (u16, String) {
         self.send("POST /mcp", &[("mcp-session-id", id)], body)
     }
 
-    fn call(&self, id: &str, tool: &str, arguments: &str) -> String {
+    pub(crate) fn call(&self, id: &str, tool: &str, arguments: &str) -> String {
         let (status, answer) = self.post(id, &call(tool, arguments));
         assert_eq!(status, 200, "{answer}");
         answer
@@ -213,7 +247,7 @@ impl Drop for Replica {
 
 impl Stream {
     /// The text up to the line with this part.
-    fn until(&mut self, part: &str) -> String {
+    pub(crate) fn until(&mut self, part: &str) -> String {
         let mut text = String::new();
         while !text.contains(part) {
             let read =
@@ -223,7 +257,7 @@ impl Stream {
         text
     }
 
-    fn rest(mut self) -> String {
+    pub(crate) fn rest(mut self) -> String {
         let mut text = Vec::new();
         // A connection may break off: what was read is the answer.
         let _ = self.0.read_to_end(&mut text);
@@ -231,25 +265,25 @@ impl Stream {
     }
 }
 
-fn call(tool: &str, arguments: &str) -> String {
+pub(crate) fn call(tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":"{tool}","method":"tools/call","params":{{"name":"one__{tool}","arguments":{arguments}}}}}"#
     )
 }
 
 /// The id of the question in a stream.
-fn question(text: &str) -> String {
+pub(crate) fn question(text: &str) -> String {
     let line = text.lines().find(|line| line.contains("elicitation/create")).unwrap();
     let asked: Value = serde_json::from_str(line.strip_prefix("data: ").unwrap()).unwrap();
     asked["id"].to_string()
 }
 
-fn accept(question: &str) -> String {
+pub(crate) fn accept(question: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{question},"result":{{"action":"accept","content":{{}}}}}}"#)
 }
 
 /// The id of the last event in a text.
-fn last_event(text: &str) -> &str {
+pub(crate) fn last_event(text: &str) -> &str {
     text.lines().filter_map(|line| line.strip_prefix("id: ")).next_back().unwrap()
 }
 
@@ -370,10 +404,12 @@ fn a_modern_client_answers_at_any_replica() {
         assert_eq!(again["error"]["data"]["reason"], "used", "{again}");
         let asked = group[0].modern("one__ask", "");
         group.replicas[0].kill();
+        let begun = Instant::now();
         let state = format!(r#""requestState":{},"#, asked["result"]["requestState"]);
         let lost = group[1].modern("one__ask", &format!("{state}{}", answers.replace("KEY", key)));
         let text = lost["error"]["message"].as_str().unwrap();
         assert!(text.contains("execution is unknown"), "{lost}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }
 }
 
@@ -402,8 +438,14 @@ fn without_nats_known_sessions_go_on_until_the_replica_is_stale() {
     let mut group = Group::start(1, &fixture(None), &["--cluster-stale-after", "10"]);
     let id = group[0].begin();
     assert_eq!(group[0].send("GET /readyz", &[], "").0, 200);
-    group.nats.kill();
+    group.nats().kill();
     assert_eq!(group[0].post(&id, &call("echo", "{}")).0, 200);
+    let level =
+        r#"{"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"error"}}"#;
+    let (status, answer) = group[0].post(&id, level);
+    assert!(status == 503 && answer.contains("needs the other replicas"), "{answer}");
+    let logged = group[0].call(&id, "log", "{}");
+    assert!(logged.contains(r#""level":"info""#), "the level is as it was: {logged}");
     let (status, answer) = group[0].send("POST /mcp", &[], HELLO);
     assert!(status == 503 && answer.contains("needs the other replicas"), "{answer}");
     until("it is not ready", || group[0].send("GET /readyz", &[], "").0 == 503);
@@ -411,7 +453,7 @@ fn without_nats_known_sessions_go_on_until_the_replica_is_stale() {
     assert!(answer.contains("NATS has not answered"), "{answer}");
     assert_eq!(group[0].send("GET /healthz", &[], "").0, 200);
     assert_eq!(group[0].post(&id, &call("echo", "{}")).0, 200, "its own user is let in by itself");
-    group.nats.restart();
+    group.nats().restart();
     until("it is ready again", || group[0].send("GET /readyz", &[], "").0 == 200);
     group[0].begin();
 }
@@ -434,10 +476,8 @@ fn the_status_shows_every_replica() {
     assert_eq!(listening, expected);
     assert_eq!(replicas[0]["config"], replicas[1]["config"], "in another folder, and the same");
     assert!(replicas.iter().all(|replica| replica["state"] == "alive"), "{status}");
-    let left = &mut group.replicas[0];
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(left.child.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-    assert!(left.child.wait().unwrap().success());
+    group[0].signal(nix::sys::signal::Signal::SIGINT);
+    assert!(group.replicas[0].wait());
     assert_eq!(group.status(&home)["replicas"].as_array().unwrap().len(), 1, "it has left");
 }
 

@@ -21,6 +21,7 @@ mod attached;
 mod call;
 mod change;
 mod cluster;
+mod cluster_failures;
 mod cluster_kills;
 mod company_certificate;
 mod completions;
