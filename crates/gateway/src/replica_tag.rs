@@ -6,11 +6,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// The digits of a tag.
 const DIGITS: usize = 12;
 
 /// The tag of one run of a replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ReplicaTag(u64);
 
 // === impl ReplicaTag ===
@@ -47,6 +50,20 @@ impl FromStr for ReplicaTag {
             && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
         let number = u64::from_str_radix(text, 16).ok().filter(|_| is_tag);
         number.map(Self).ok_or(NoReplicaTag)
+    }
+}
+
+impl TryFrom<String> for ReplicaTag {
+    type Error = NoReplicaTag;
+
+    fn try_from(text: String) -> Result<Self, NoReplicaTag> {
+        text.parse()
+    }
+}
+
+impl From<ReplicaTag> for String {
+    fn from(tag: ReplicaTag) -> Self {
+        tag.to_string()
     }
 }
 

@@ -18,7 +18,7 @@ pub(in crate::face) async fn follow<F: ViewProvider>(face: Arc<Face<F>>, group: 
     while let Some(event) = events.recv().await {
         match event {
             ReplicaEvent::Changed { name, state } => streamable::follow_change(&face, &name, state),
-            ReplicaEvent::Notice(notice) => streamable::take_notice(&face, &notice),
+            ReplicaEvent::Notice(notice) => streamable::take_notice(&face, notice),
             ReplicaEvent::Request(request, reply) => {
                 let answering = Arc::clone(&face);
                 face.tasks.spawn(async move {

@@ -81,7 +81,7 @@ pub trait ReplicaRelay: Send + Sync + 'static {
         request: RelayedRequest,
     ) -> BoxFuture<'_, Result<RelayedResponse, ReplicaError>>;
 
-    /// Tells all other replicas of a notification. One that cannot be reached misses it.
+    /// Tells all other replicas something about a session. One that cannot be reached misses it.
     fn announce(&self, notice: SessionNotice) -> BoxFuture<'_, Result<(), ReplicaError>>;
 }
 
@@ -163,13 +163,32 @@ pub struct SettingsEdit {
     pub(super) removed: BTreeSet<SubscribedUri>,
 }
 
-/// A notification that a client sent to one replica and that may concern others.
+/// What one replica tells all others about a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionNotice {
     /// The name of the session among replicas.
     pub name: String,
-    /// The notification.
+    /// What it is about.
+    #[serde(default)]
+    pub kind: SessionNoticeKind,
+    /// The message, if there is one.
+    #[serde(default)]
     pub text: String,
+}
+
+/// What a replica tells others about a session. Replicas ignore kinds that they do not know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SessionNoticeKind {
+    /// A notification that the client sent to one replica, and that may concern others.
+    #[default]
+    FromClient,
+    /// A message for the client that belongs to no call: the replica that holds the session's GET stream sends it.
+    ToClient,
+    /// The replica with this tag holds the session's GET stream from now on.
+    StreamOpened(ReplicaTag),
+    /// Which replica holds the GET stream?
+    StreamSought,
 }
 
 /// An HTTP request that another replica answers.
@@ -211,7 +230,7 @@ pub enum ReplicaEvent {
         /// Its state.
         state: SessionState,
     },
-    /// A client has sent a notification to another replica.
+    /// Another replica tells something about a session.
     Notice(SessionNotice),
     /// A request to be answered. Dropping the sender refuses it.
     Request(RelayedRequest, oneshot::Sender<RelayedResponse>),

@@ -185,7 +185,9 @@ pub(super) async fn listen<F: ViewProvider>(
         events::response(events, &face.metrics, Transport::Http, face.options.times.keep_alive)
     };
     let Some(last) = headers.get(LAST_EVENT_ID) else {
-        return Ok(respond(session.log().listen().map_err(not_read)?.boxed()));
+        let events = session.log().listen().map_err(not_read)?;
+        session.hold_stream();
+        return Ok(respond(events.boxed()));
     };
     let last = last.to_str().ok().and_then(EventId::parse);
     let is_possible = |last: &EventId| last.replica.is_none() || face.tag().is_some();
@@ -194,6 +196,9 @@ pub(super) async fn listen<F: ViewProvider>(
         return resume_lost(&session, &last).map(respond);
     }
     let events = session.log().resume(last.place).map_err(not_read)?;
+    if last.place.stream == SESSION_STREAM {
+        session.hold_stream();
+    }
     Ok(respond(events.boxed()))
 }
 
@@ -205,7 +210,9 @@ fn resume_lost<V: ServerHandler>(
 ) -> Result<BoxStream<'static, OutgoingEvent>, HttpRefusal> {
     match &last.request {
         None if last.place.stream == SESSION_STREAM => {
-            Ok(session.log().listen().map_err(not_read)?.boxed())
+            let events = session.log().listen().map_err(not_read)?;
+            session.hold_stream();
+            Ok(events.boxed())
         }
         None => Err(HttpRefusal::replica_gone()),
         Some(request) => {

@@ -10,6 +10,7 @@ mod mirrored;
 mod modern;
 mod session;
 mod shared;
+mod stream_holder;
 mod stream_log;
 mod views;
 

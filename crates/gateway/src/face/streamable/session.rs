@@ -39,7 +39,10 @@ use super::{
 };
 use crate::{
     face::{
-        metrics::GaugeLease, options::FaceLimits, replicas::SessionState, sessions::SessionSlot,
+        metrics::GaugeLease,
+        options::FaceLimits,
+        replicas::{SessionNotice, SessionState},
+        sessions::SessionSlot,
     },
     view_provider::OpenView,
 };
@@ -76,6 +79,8 @@ pub(super) struct SessionTask<V> {
     /// The messages of the server session that belong to no call: changes.
     voice: LinkReader,
     handovers: queue::QueueReceiver<SessionCall<V>>,
+    /// What is to be told to other replicas, if there are any.
+    notices: Option<queue::QueueReceiver<SessionNotice>>,
 }
 
 // === impl StreamableSession ===
@@ -103,6 +108,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         let version = result.get("protocolVersion").ok().flatten();
         let version = version.and_then(|version| version.to_text()?.parse().ok());
         // Room for every call that may run, so that no handover fails.
+        let notices = making.shared.as_ref().and_then(|shared| shared.stream().take_notices());
         let (handovers, waiting) = queue::bounded_queue(making.limits.streams.max(1));
         let session = Arc::new(Self {
             wire,
@@ -117,7 +123,7 @@ impl<V: ServerHandler> StreamableSession<V> {
             slot: Mutex::new(Some(making.slot)),
             _counted: making.counted,
         });
-        (text, Some((session, SessionTask { news, voice, handovers: waiting })))
+        (text, Some((session, SessionTask { news, voice, handovers: waiting, notices })))
     }
 
     /// Starts to answer requests. Returns `None` if too many are running.
@@ -229,7 +235,37 @@ impl<V: ServerHandler> StreamableSession<V> {
         // A notification about another call is dropped: the client could not tell which call it
         // belongs to.
         if matches!(parse(text.clone()), Ok(MessageOrBatch::One(RpcMessage::Request(_)))) {
+            self.pass_on(text);
             self.log().say(SESSION_STREAM, text, MessageWeight::Must);
+        }
+    }
+
+    /// Sends a message of no call that arose at another replica on the GET stream, which is read here.
+    pub(super) fn say_for_other(&self, text: &ByteString) {
+        let weight = match parse(text.clone()) {
+            Ok(MessageOrBatch::One(RpcMessage::Notification(_))) => MessageWeight::Latest,
+            _ => MessageWeight::Must,
+        };
+        self.log().say(SESSION_STREAM, text, weight);
+    }
+
+    /// Has another replica send a message of no call, too, if it holds the GET stream.
+    fn pass_on(&self, text: &ByteString) {
+        if let Some(shared) = &self.shared {
+            shared.stream().pass_on(text);
+        }
+    }
+
+    /// Notes that the GET stream is read here.
+    pub(super) fn hold_stream(&self) {
+        if let Some(shared) = &self.shared {
+            shared.stream().hold();
+        }
+    }
+
+    async fn tell_others(&self, notice: SessionNotice) {
+        if let Some(shared) = &self.shared {
+            shared.tell(notice).await;
         }
     }
 
@@ -247,6 +283,7 @@ impl<V: ServerHandler> StreamableSession<V> {
             ChangeNotification::Other(..) => MessageWeight::Must,
         };
         for text in said {
+            self.pass_on(&text);
             self.log().say(SESSION_STREAM, &text, weight);
         }
     }
@@ -288,6 +325,8 @@ impl<V: ServerHandler> SessionTask<V> {
         closing: CancellationToken,
     ) {
         let mut calls = FuturesUnordered::new();
+        // One at a time, so that messages stay in order.
+        let mut telling = FuturesUnordered::new();
         let mut is_closing = false;
         loop {
             tokio::select! {
@@ -298,9 +337,22 @@ impl<V: ServerHandler> SessionTask<V> {
                 }
                 Some(call) = self.handovers.recv() => calls.push(call.run()),
                 Some(()) = calls.next(), if !calls.is_empty() => {}
+                Some(notice) = next_notice(&mut self.notices), if telling.is_empty() => {
+                    telling.push(session.tell_others(notice));
+                }
+                Some(()) = telling.next(), if !telling.is_empty() => {}
                 change = self.news.next() => session.announce(&change, &mut self.voice),
             }
         }
         session.log().cut();
+    }
+}
+
+async fn next_notice(
+    notices: &mut Option<queue::QueueReceiver<SessionNotice>>,
+) -> Option<SessionNotice> {
+    match notices {
+        Some(notices) => notices.recv().await,
+        None => std::future::pending().await,
     }
 }

@@ -14,7 +14,10 @@ use switchboard_wire::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::session::{SessionParts, StreamableSession};
+use super::{
+    session::{SessionParts, StreamableSession},
+    stream_holder::StreamHolder,
+};
 use crate::{
     bridge::SERVER_KEY,
     face::{
@@ -22,8 +25,8 @@ use crate::{
         metrics::Transport,
         refusal::HttpRefusal,
         replicas::{
-            ReplicaError, ReplicaGroup, SessionNotice, SessionSettings, SessionState, SettingsEdit,
-            SharedSession, SubscribedUri,
+            ReplicaError, ReplicaGroup, SessionNotice, SessionNoticeKind, SessionSettings,
+            SessionState, SettingsEdit, SharedSession, SubscribedUri,
         },
         sessions::SessionOwner,
     },
@@ -40,6 +43,7 @@ pub(super) struct SharedPart {
     name: String,
     /// The last state that this replica has made its own or written.
     known: tokio::sync::Mutex<SessionState>,
+    stream: StreamHolder,
 }
 
 /// The sessions that are being restored, each with its lock: of requests that come at once, one restores.
@@ -57,7 +61,20 @@ struct RestoreTurn<'a> {
 
 impl SharedPart {
     pub(super) fn new(group: ReplicaGroup, name: String) -> Self {
-        Self { group, name, known: tokio::sync::Mutex::default() }
+        let stream = StreamHolder::new(group.tag, name.clone());
+        Self { group, name, known: tokio::sync::Mutex::default(), stream }
+    }
+
+    /// The replica that holds the session's GET stream.
+    pub(super) fn stream(&self) -> &StreamHolder {
+        &self.stream
+    }
+
+    /// Tells all other replicas something about the session.
+    pub(super) async fn tell(&self, notice: SessionNotice) {
+        if let Err(error) = self.group.relay.announce(notice).await {
+            tracing::debug!(%error, "other replicas were not told of a session");
+        }
     }
 
     pub(super) fn group(&self) -> &ReplicaGroup {
@@ -247,6 +264,9 @@ async fn restore<F: ViewProvider>(
         return Err(HttpRefusal::no_session());
     }
     face.sessions.insert(id.to_owned(), owner.clone(), Arc::clone(&session));
+    if let Some(shared) = session.shared() {
+        shared.stream().seek();
+    }
     face.tasks.spawn(running.run(Arc::clone(&session), face.closing.clone()));
     // What changed before it could be told of changes.
     let now = group.sessions.state(&name).await;
@@ -279,14 +299,26 @@ pub(in crate::face) fn follow_change<F: ViewProvider>(
     }
 }
 
-/// Takes a notification that its client sent to another replica, if the session is open here.
-pub(in crate::face) fn take_notice<F: ViewProvider>(face: &Arc<Face<F>>, notice: &SessionNotice) {
+/// Takes what another replica tells of a session, if the session is open here.
+pub(in crate::face) fn take_notice<F: ViewProvider>(face: &Arc<Face<F>>, notice: SessionNotice) {
     let session = face.sessions.find(|session| session.is_named(&notice.name));
-    let message = parse(notice.text.clone().into());
-    if let (Some(session), Ok(MessageOrBatch::One(message @ RpcMessage::Notification(_)))) =
-        (session, message)
-    {
-        face.tasks.spawn(async move { session.take(message).await });
+    let Some(session) = session else { return };
+    let Some(shared) = session.shared() else { return };
+    match notice.kind {
+        SessionNoticeKind::FromClient => {
+            let message = parse(notice.text.into());
+            if let Ok(MessageOrBatch::One(message @ RpcMessage::Notification(_))) = message {
+                face.tasks.spawn(async move { session.take(message).await });
+            }
+        }
+        SessionNoticeKind::ToClient if shared.stream().is_here() => {
+            session.say_for_other(&notice.text.into());
+        }
+        SessionNoticeKind::StreamOpened(holder) => shared.stream().note(holder),
+        SessionNoticeKind::StreamSought if shared.stream().is_here() => {
+            shared.stream().tell_holder();
+        }
+        SessionNoticeKind::ToClient | SessionNoticeKind::StreamSought => {}
     }
 }
 
@@ -301,10 +333,8 @@ pub(super) async fn announce<V: ServerHandler>(
     if !matches!(note.method().as_ref(), method::CANCELLED | method::ROOTS_CHANGED) {
         return;
     }
-    let notice = SessionNotice { name: shared.name().to_owned(), text: note.text().to_string() };
-    if let Err(error) = shared.group().relay.announce(notice).await {
-        tracing::debug!(%error, "a notification reached no other replica");
-    }
+    let (name, kind) = (shared.name().to_owned(), SessionNoticeKind::FromClient);
+    shared.tell(SessionNotice { name, kind, text: note.text().to_string() }).await;
 }
 
 /// Ends a session for all replicas.
