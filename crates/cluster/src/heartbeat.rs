@@ -18,12 +18,12 @@ use crate::{ClusterError, ClusterKeys, ClusterName, KeyPurpose, SealedValueError
 /// The time between two heartbeats.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 /// A record of a replica that ended without a word is gone after this time.
-const RECORD_AGE: Duration = Duration::from_secs(30);
+pub(crate) const RECORD_AGE: Duration = Duration::from_secs(30);
 /// The largest record.
 const MAX_RECORD_BYTES: i32 = 16 * 1024;
 /// The bytes of all records.
 const MAX_RECORDS_BYTES: i64 = 16 << 20;
-/// The format of records. A program reads its own and the one before.
+/// The format of records. A program reads its own and the earlier ones; of a later one it says that the version differs.
 const RECORD_FORMAT: u32 = 1;
 
 /// The name of one run of a replica: random, new with each start.
@@ -149,7 +149,11 @@ impl HeartbeatRecord {
     ) -> Result<Self, SealedValueError> {
         let text = keys.open(KeyPurpose::Heartbeat, id, sealed)?;
         let record: Self = serde_json::from_slice(&text).map_err(|_| SealedValueError::Foreign)?;
-        if record.format == RECORD_FORMAT { Ok(record) } else { Err(SealedValueError::Foreign) }
+        if (1..=RECORD_FORMAT).contains(&record.format) {
+            Ok(record)
+        } else {
+            Err(SealedValueError::Foreign)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Several replicas as one switchboard: keys, the connection to NATS, membership, sessions, exchanges of two replicas.
+//! Several replicas as one switchboard: keys, the connection to NATS, membership, sessions and tables that all know,
+//! exchanges of two replicas.
 //!
 //! Used by `switchboard serve --cluster` and `switchboard cluster status`; no other crate names it. A replica joins
 //! with [`Cluster::join`] and tells the others of itself; [`read_status`] shows all replicas. NATS `JetStream` moves and

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::heartbeat::{self, HEARTBEAT_INTERVAL, HeartbeatRecord, ReplicaFacts, ReplicaId};
+use crate::heartbeat::{
+    self, HEARTBEAT_INTERVAL, HeartbeatRecord, RECORD_AGE, ReplicaFacts, ReplicaId,
+};
 use crate::nats::{Bucket, NatsConnection, StoreFacts};
 use crate::{ClusterError, ClusterKeys, ClusterOptions, SealedValueError};
 
@@ -139,11 +141,20 @@ impl ClusterStatus {
         for (id, record) in readable() {
             self.warnings
                 .extend(record.warnings.iter().map(|text| format!("replica {id}: {text}")));
+            // NATS forgets a heartbeat by its own clock, so an older one was sent by a clock that is behind.
+            let behind = Duration::from_millis(now.saturating_sub(record.sent));
+            if behind > RECORD_AGE + CLOCK_TOLERANCE {
+                let seconds = behind.as_secs();
+                self.warnings.push(format!(
+                    "the clock of replica {id} is about {seconds} s behind this one; replicas refuse messages that are \
+                     30 s off"
+                ));
+            }
             let ahead = Duration::from_millis(record.sent.saturating_sub(now));
             if ahead > CLOCK_TOLERANCE {
                 let seconds = ahead.as_secs();
                 self.warnings
-                    .push(format!("the clock of replica {id} is {seconds} s ahead of this one"));
+                    .push(format!("the clock of replica {id} is {seconds} s ahead of this one; replicas refuse messages that are 30 s off"));
             }
         }
         self.replicas =

@@ -137,7 +137,7 @@ pub(crate) fn failure(message: &str, error: ClusterError) -> Failure {
             Some("check that NATS runs there, and that a firewall lets this machine in")
         }
         ClusterError::Space { .. } => Some(
-            "raise `max_file_store` in the `jetstream` block of NATS: a cluster takes 1 GiB at most",
+            "raise `max_file_store` in the `jetstream` block of NATS: a cluster sets 560 MiB aside",
         ),
         ClusterError::Version { .. } => Some("install NATS 2.11 or later"),
         _ => None,
@@ -149,7 +149,8 @@ pub(crate) fn failure(message: &str, error: ClusterError) -> Failure {
     }
 }
 
-/// A digest of what a configuration serves: equal on machines with the same servers and rules, wherever their files are.
+/// A digest of what a configuration serves: equal on machines with the same servers, rules, hooks and settings, wherever
+/// their files are. Values of variables are left out: they differ between machines.
 fn config_digest(desired: &Desired) -> String {
     let mut servers: Vec<_> = desired
         .servers
@@ -162,7 +163,17 @@ fn config_digest(desired: &Desired) -> String {
     let rules = [&desired.rules.allow, &desired.rules.deny, &desired.rules.ask];
     let rules = rules.map(|rules| rules.iter().map(|rule| rule.text.clone()).collect::<Vec<_>>());
     let mut digest = Sha256::new();
-    for part in servers.iter().chain(rules.iter().flatten()) {
+    let hooks = desired.hooks.iter().map(|hook| {
+        format!("{:?} {:?} {} {:?}", hook.event, hook.matcher, hook.command, hook.timeout)
+    });
+    let settings = &desired.settings;
+    let variables: Vec<_> = settings.env.keys().map(String::as_str).collect();
+    let others = format!(
+        "{:?} {:?} {:?} {variables:?}",
+        settings.limits, settings.check_arguments, settings.start
+    );
+    let behaviour: Vec<_> = hooks.chain([others]).collect();
+    for part in servers.iter().chain(rules.iter().flatten()).chain(&behaviour) {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use crate::ClusterError;
 use crate::heartbeat::now_millis;
 
-/// The version of frames. A program reads its own and the one before.
+/// The version of frames. A program reads its own and the earlier ones, and refuses later ones: it does not know what they
+/// ask.
 const VERSION: u8 = 1;
 /// Version, kind, number, time.
 const HEADER_BYTES: usize = 1 + 1 + 8 + 8;
@@ -129,6 +130,27 @@ mod tests {
             let mut odd = bytes.clone();
             odd[at] = byte;
             assert!(Frame::from_bytes(&odd).is_none(), "{byte} at {at}");
+        }
+    }
+
+    /// The bytes of the first version, which replicas of all later ones read.
+    #[test]
+    fn the_first_version_stays_readable() {
+        let kinds = [
+            (1, FrameKind::Open),
+            (2, FrameKind::Data),
+            (3, FrameKind::End),
+            (4, FrameKind::Ack),
+            (5, FrameKind::Alive),
+            (6, FrameKind::Stop),
+            (7, FrameKind::Notice),
+        ];
+        for (byte, kind) in kinds {
+            let bytes =
+                [&[1, byte, 9, 0, 0, 0, 0, 0, 0, 0, 7, 1, 0, 0, 0, 0, 0, 0][..], b"x"].concat();
+            let frame = Frame::from_bytes(&bytes).unwrap();
+            assert_eq!((frame.kind, frame.number, frame.sent), (kind, 9, 263));
+            assert_eq!(frame.payload, "x");
         }
     }
 

@@ -238,6 +238,12 @@ impl SharedLink {
         let now = now_millis();
         let is_near = |time: u64| Duration::from_millis(now.abs_diff(time)) <= MAX_FRAME_AGE;
         if !is_near(sent) {
+            let seconds = Duration::from_millis(now.abs_diff(sent)).as_secs();
+            tracing::warn!(
+                "a message of a replica is {seconds} s away from this machine's time, and at most {} s are allowed: \
+                 it was held back, or a clock is wrong",
+                MAX_FRAME_AGE.as_secs()
+            );
             return false;
         }
         let mut table = self.exchanges.lock();

@@ -7,6 +7,7 @@ mod liars;
 mod membership;
 mod nats_away;
 mod peers;
+mod recorded;
 mod sessions;
 mod support;
 mod table;

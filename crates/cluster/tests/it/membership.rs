@@ -1,7 +1,7 @@
 //! Replicas that join, differ and leave.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_cluster::{ClusterError, ClusterKeys, KeyPurpose, ReplicaState};
 use switchboard_testkit::nats::NatsServer;
@@ -124,4 +124,30 @@ async fn replicas_are_counted_until_nats_is_away() {
     drop(two);
     nats.restart();
     until("the other one is gone", || count() == 1).await;
+}
+
+#[tokio::test]
+async fn clocks_that_are_wrong_are_named() {
+    let (nats, secrets) = (NatsServer::start(), Secrets::new());
+    let options = options(&nats.url(), &secrets.key(1));
+    let one = join(&options, "one", "aa").await;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let client = async_nats::connect(nats.url()).await.unwrap();
+    let store = async_nats::jetstream::new(client);
+    let bucket = store.get_key_value("switchboard_team_replicas").await.unwrap();
+    for (id, sent, said) in [
+        ("000000000001", now.checked_sub(Duration::from_secs(100)).unwrap(), "behind"),
+        ("000000000002", now + Duration::from_secs(100), "ahead"),
+    ] {
+        let record = serde_json::json!({
+            "format": 1, "version": "1", "host": "a", "listen": "b", "started": 0,
+            "sent": u64::try_from(sent.as_millis()).unwrap(), "config": null, "keys": [],
+            "writeMillis": null, "warnings": [],
+        });
+        let text = record.to_string();
+        let sealed = one.keys().seal(KeyPurpose::Heartbeat, id, text.as_bytes()).unwrap();
+        bucket.put(id, sealed.into()).await.unwrap();
+        let seen = status(&options).await;
+        assert!(says(&seen.warnings, &["clock", id, said]), "{:?}", seen.warnings);
+    }
 }

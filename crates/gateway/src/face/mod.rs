@@ -29,6 +29,7 @@ mod ws;
 
 use std::{io, sync::Arc, time::Duration};
 
+use switchboard_core::principal::Authentication;
 use switchboard_wire::{envelope::MessageOrBatch, link::LinkWriter, server::ServeOptions};
 use tokio::net::TcpListener;
 use tokio_util::{
@@ -264,10 +265,11 @@ impl<F: ViewProvider> Face<F> {
         self.options.replicas.as_ref().map(|group| group.tag)
     }
 
-    /// Refuses a request of another principal than the local one while this replica is apart from the others: whether
-    /// the principal is still let in is not known.
+    /// Refuses a request of a client that is no program of this user while this replica is apart from the others:
+    /// whether the client is still let in is not known.
     fn check_replicas(&self, owner: &SessionOwner) -> Result<(), HttpRefusal> {
-        let group = self.options.replicas.as_ref().filter(|_| !owner.principal.is_local());
+        let is_certain = owner.principal.authentication() == Authentication::SameUser;
+        let group = self.options.replicas.as_ref().filter(|_| !is_certain);
         match group.and_then(|group| group.relay.problem()) {
             Some(problem) => Err(HttpRefusal::full(problem)),
             None => Ok(()),
