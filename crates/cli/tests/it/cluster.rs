@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -74,17 +74,38 @@ impl Group {
         Replica::ready(self.spawn(home, url))
     }
 
+    /// Starts one more replica of another build.
+    pub(crate) fn start_build(&self, program: &Path) -> Replica {
+        let home = Home::new();
+        self.add_server(&home);
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", home.path()).env("PATH", "/usr/bin:/bin");
+        command.current_dir(home.path()).stdin(Stdio::null()).args(self.args(&home, &self.url));
+        let child = command.stdout(Stdio::piped()).spawn().unwrap();
+        Replica::ready((home, child))
+    }
+
     /// Starts the program of a replica.
     fn spawn(&self, home: Home, url: &str) -> (Home, Child) {
+        self.add_server(&home);
+        let args = self.args(&home, url);
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        let child = home.command(&args).stdout(Stdio::piped()).spawn().unwrap();
+        (home, child)
+    }
+
+    fn add_server(&self, home: &Home) {
         let entry = self.entry.to_string();
         let added = home.command(&["add-json", "-s", "user", "one", &entry]).output();
         assert!(added.as_ref().unwrap().status.success(), "{added:?}");
-        let key = key_file(&home);
-        let given = ["--cluster", url, "--cluster-name", "team", "--cluster-key-file"];
-        let mut flags = given.to_vec();
-        flags.push(key.to_str().unwrap());
-        flags.extend(self.flags.iter().map(String::as_str));
-        Replica::spawn(home, &flags)
+    }
+
+    fn args(&self, home: &Home, url: &str) -> Vec<String> {
+        let key = key_file(home);
+        let serve = ["serve", "--json", "--listen", "127.0.0.1:0", "--cluster", url];
+        let team = ["--cluster-name", "team", "--cluster-key-file", key.to_str().unwrap()];
+        let given = serve.into_iter().chain(team).map(str::to_owned);
+        given.chain(self.flags.iter().cloned()).collect()
     }
 
     pub(crate) fn nats(&mut self) -> &mut NatsServer {
@@ -92,7 +113,8 @@ impl Group {
     }
 
     pub(crate) fn status(&self, home: &Home) -> Value {
-        let key = key_file(home);
+        let known = home.path().join(KEY_FILE);
+        let key = if known.exists() { known } else { key_file(home) };
         let args = [
             "cluster",
             "status",
@@ -146,12 +168,6 @@ pub(crate) fn fixture(era: Option<&str>) -> Value {
 // === impl Replica ===
 
 impl Replica {
-    fn spawn(home: Home, flags: &[&str]) -> (Home, Child) {
-        let args = [&["serve", "--json", "--listen", "127.0.0.1:0"], flags].concat();
-        let child = home.command(&args).stdout(Stdio::piped()).spawn().unwrap();
-        (home, child)
-    }
-
     fn ready((home, mut child): (Home, Child)) -> Self {
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -475,6 +491,19 @@ fn the_status_shows_every_replica() {
     expected.sort_unstable();
     assert_eq!(listening, expected);
     assert_eq!(replicas[0]["config"], replicas[1]["config"], "in another folder, and the same");
+    let settings = group[1].home.path().join(".config/switchboard/settings.json");
+    let before = std::fs::read_to_string(&settings).unwrap();
+    let server = &before[before.find('{').unwrap() + 1..];
+    for more in [
+        r#""hooks":{"PreToolUse":[{"matcher":"x","hooks":[{"type":"command","command":"true"}]}]}"#,
+        r#""limits":{"reconnectAttempts":3}"#,
+    ] {
+        std::fs::write(&settings, format!("{{{more},{server}")).unwrap();
+        let drifts = |status: &Value| status["warnings"].to_string().contains("not the same");
+        until("it drifts", || drifts(&group.status(&home)));
+        std::fs::write(&settings, &before).unwrap();
+        until("it is the same again", || !drifts(&group.status(&home)));
+    }
     assert!(replicas.iter().all(|replica| replica["state"] == "alive"), "{status}");
     group[0].signal(nix::sys::signal::Signal::SIGINT);
     assert!(group.replicas[0].wait());
@@ -500,4 +529,17 @@ fn a_cluster_that_cannot_be_joined_is_refused() {
     }
     let shown = home.run(&["serve", "--cluster", "nats://127.0.0.1:9"]);
     assert!(shown.starts_with("exit 2") && shown.contains("--cluster-name"), "{shown}");
+}
+
+#[test]
+fn a_change_at_one_replica_is_heard_on_the_stream_at_another() {
+    let group = Group::start(2, &fixture(None), &[]);
+    let id = group[0].begin();
+    let subscribe =
+        r#"{"jsonrpc":"2.0","id":4,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
+    assert_eq!(group[0].post(&id, subscribe).0, 200);
+    let mut heard = group[0].open("GET /mcp", &[("mcp-session-id", &id)], "");
+    heard.until("\r\n\r\n");
+    group[1].call(&id, "announce", r#"{"what":"a:b"}"#);
+    heard.until("notifications/resources/updated");
 }

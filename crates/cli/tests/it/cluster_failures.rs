@@ -12,6 +12,7 @@ use crate::Home;
 use crate::cluster::{Group, HELLO, accept, call, fixture, question, write_keys};
 use crate::gateway::until;
 use crate::guarding::session;
+use crate::upgrade::older_program;
 
 fn set_level(level: &str) -> String {
     format!(
@@ -23,6 +24,7 @@ fn set_level(level: &str) -> String {
 fn keys_are_rolled_while_sessions_live() {
     let group = Group::start(2, &fixture(None), &[]);
     let home = Home::new();
+    write_keys(&home, &["ab", "cd", "ef"]);
     let old = group[0].begin();
     // In the documented order; between two steps all replicas have read their files.
     let roll = |number: usize, keys: &[&str]| {
@@ -202,4 +204,26 @@ fn a_token_of_one_replica_counts_at_all_until_it_is_revoked_at_one() {
         (200, 401),
         "of a replica that joins"
     );
+}
+
+#[test]
+fn two_builds_of_different_versions_are_one_cluster() {
+    let mut group = Group::start(1, &fixture(Some("legacy")), &[]);
+    let older = group.start_build(&older_program());
+    group.replicas.push(older);
+    let home = Home::new();
+    let status = group.status(&home);
+    assert!(status["warnings"].to_string().contains("run different versions: 0.0.1, "), "{status}");
+    for (one, other) in [(0, 1), (1, 0)] {
+        let (one, other) = (&group[one], &group[other]);
+        let id = one.begin();
+        assert_eq!(one.post(&id, &set_level("error")).0, 200);
+        assert!(!other.call(&id, "log", "{}").contains(r#""level":"info""#), "a record is read");
+        let mut asking = one.open("POST /mcp", &[("mcp-session-id", &id)], &call("ask", "{}"));
+        let asked = question(&asking.until("elicitation/create"));
+        assert_eq!(other.post(&id, &accept(&asked)).0, 202, "an answer is relayed");
+        asking.until(r#""said":{"who":{"action":"accept""#);
+        assert_eq!(other.send("DELETE /mcp", &[("mcp-session-id", &id)], "").0, 200);
+        until("it has ended at both", || one.post(&id, &call("echo", "{}")).0 == 404);
+    }
 }

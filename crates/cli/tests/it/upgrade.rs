@@ -37,7 +37,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 
 /// This program, built as an older version. Only its own crate is compiled again; the result goes to a folder of its
 /// own, so that the tests beside this one keep theirs.
-fn older_program() -> PathBuf {
+pub(crate) fn older_program() -> PathBuf {
     let current = Path::new(env!("CARGO_BIN_EXE_switchboard"));
     let target = current.parent().and_then(Path::parent).unwrap();
     let built = cargo()
