@@ -4,7 +4,7 @@
 //! here, so one bad item never costs the others. A list that does not end, or that repeats a
 //! cursor, stops at a bound and reports it. It does not cache (`core::connection::lists`).
 
-use std::{collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::HashMap, collections::HashSet, sync::Arc, time::Duration};
 
 use super::{deep_items, headers, session::ClientSession, tool_facts::ToolFacts};
 use crate::{
@@ -239,7 +239,7 @@ impl FetchedList {
 fn other_metadata(meta: &Raw) -> Option<Raw> {
     let own = meta.entries().filter_map(|(key, _)| decode_string(key));
     let own: Vec<String> =
-        own.filter(|key| key.starts_with(PROTOCOL_PREFIX)).map(|key| key.into_owned()).collect();
+        own.filter(|key| key.starts_with(PROTOCOL_PREFIX)).map(Cow::into_owned).collect();
     let paths: Vec<[&str; 1]> = own.iter().map(|key| [key.as_str()]).collect();
     let edits: Vec<_> = paths.iter().map(|path| JsonEdit::remove(path)).collect();
     let other = meta.with_edits(&edits).ok()?;

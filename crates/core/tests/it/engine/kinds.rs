@@ -221,16 +221,24 @@ async fn one_connection_for_all_declares_no_extensions_and_that_is_reported() {
     }
 }
 
+/// A client that sees one server gets the list as it is.
 #[tokio::test]
-async fn members_of_lists_that_no_client_gets_are_reported() {
+async fn members_of_lists_are_reported_where_there_are_several_servers() {
     let bench = Bench::new().await;
-    let configuration =
-        json!({ "mcpServers": { "one": { "command": program("fixture-server") } } });
-    bench.engine.apply(&bench.workspace, bench.desired(&configuration));
-    let snapshot = bench.settled().await;
-    let [server] = &snapshot.extensions.servers[..] else { panic!("nothing is reported") };
-    let names: Vec<&str> = server.lost.iter().map(|lost| &*lost.name).collect();
-    assert_eq!((&*server.server, names), ("one", vec!["`odd` of `tools/list`"]));
+    let server = json!({ "command": program("fixture-server") });
+    let one = json!({ "mcpServers": { "one": server } });
+    let both = json!({ "mcpServers": { "one": server, "two": server } });
+    for (configuration, expected) in [(one, vec![]), (both, vec!["one", "two"])] {
+        bench.engine.apply(&bench.workspace, bench.desired(&configuration));
+        let snapshot = bench.settled().await;
+        let reported: Vec<&str> =
+            snapshot.extensions.servers.iter().map(|server| &*server.server).collect();
+        assert_eq!(reported, expected);
+        for server in &snapshot.extensions.servers {
+            let names: Vec<&str> = server.lost.iter().map(|lost| &*lost.name).collect();
+            assert_eq!(names, ["`odd` of `tools/list`"]);
+        }
+    }
     bench.engine.shutdown().await;
 }
 

@@ -45,13 +45,13 @@ async fn a_client_agrees_with_the_servers_that_it_sees() {
             (ViewSelection::Server("two".into()), vec!["two"]),
             (ViewSelection::Everything, vec!["one", "two"]),
         ] {
-            let (client, _inbox) = gateway.client_of(version, CLIENT, "local", part).await;
+            let (client, inbox) = gateway.client_of(version, CLIENT, "local", part).await;
             names(&client).await;
             let report = report(&gateway, |report| !report.clients.is_empty()).await;
             assert_eq!(agreed(&report.clients[0]), expected, "{version} client, {era} server");
             assert_eq!(report.clients[0].lost, [], "{version} client, {era} server");
             client.close().await;
-            drop((client, _inbox));
+            drop((client, inbox));
             self::report(&gateway, |report| report.clients.is_empty()).await;
         }
         gateway.engine.shutdown().await;
@@ -67,7 +67,7 @@ async fn a_server_that_is_ready_after_the_handshake_is_a_loss() {
             server.held.send_replace(true);
             let gateway = gateway(&[("late", &server)], era).await;
             let part = ViewSelection::Everything;
-            let (client, _inbox) = gateway.client_of(version, declared, "local", part).await;
+            let (client, inbox) = gateway.client_of(version, declared, "local", part).await;
             let told = client.server_facts().capabilities.get_path(&["extensions", ID]).unwrap();
             assert_eq!(told, None, "{cell}");
             server.held.send_replace(false);
@@ -83,7 +83,7 @@ async fn a_server_that_is_ready_after_the_handshake_is_a_loss() {
             );
             // A client that connects now is told.
             client.close().await;
-            drop((client, _inbox));
+            drop((client, inbox));
             self::report(&gateway, |report| report.clients.is_empty()).await;
             let part = ViewSelection::Everything;
             let (client, _inbox) = gateway.client_of(version, declared, "local", part).await;

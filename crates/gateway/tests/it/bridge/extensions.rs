@@ -252,13 +252,13 @@ async fn an_unknown_request_goes_to_the_server_of_its_extension_or_vendor() {
         let (client, _inbox) = gateway.client(version, CLIENT).await;
         let methods = ["com.example/refresh", "widgets.refresh", "com.example/widgets.refresh"];
         for method in methods {
-            let call = CallRequest::new(method, Some(raw("{}")));
-            let unknown = soon(client.call(call).result()).await.unwrap_err();
+            let request = CallRequest::new(method, Some(raw("{}")));
+            let unknown = soon(client.call(request).result()).await.unwrap_err();
             assert_eq!(unknown.code(), Some(-32601), "{cell}: {unknown}");
         }
         assert_eq!(*servers[1].requested.borrow(), methods, "{cell}");
-        let call = CallRequest::new("other.example/refresh", Some(raw("{}")));
-        let unclear = soon(client.call(call).result()).await.unwrap_err().to_string();
+        let request = CallRequest::new("other.example/refresh", Some(raw("{}")));
+        let unclear = soon(client.call(request).result()).await.unwrap_err().to_string();
         assert!(unclear.contains("`one`, `two`"), "{cell}: {unclear}");
         assert_eq!(*servers[0].requested.borrow(), [""; 0], "{cell}");
         gateway.engine.shutdown().await;
