@@ -181,10 +181,11 @@ impl Stage {
         mut question: PermissionQuestion,
         target: &AnswerTarget<'_>,
     ) -> Result<DecisionReason, CallError> {
+        // The error keeps the place of a rule until the call is recorded.
+        let because = question.because.clone();
         if !self.caller.session().principal.is_local() {
             question.because = question.because.without_places();
         }
-        let because = question.because.clone();
         let allow = Some(question.allow.clone()).filter(|allow| !allow.is_empty());
         let about = QuestionKind::Permission(Box::new(question));
         let (yes, remember) = match self.ask(placed, about).await {
