@@ -216,7 +216,8 @@ async fn a_server_that_is_not_started_says_why() {
         assert_eq!(call.outcome().await.unwrap_err().to_string(), expected);
     };
     check("mcp__off__x", "`off` is disabled").await;
-    check("mcp__odd__x", "`odd` is invalid").await;
+    let why = "`timeout` of server `odd` is 3 ms; it counts milliseconds and cannot be below 1000";
+    check("mcp__odd__x", &format!("`odd` is invalid: {why}")).await;
     check("mcp__on__x", "nothing is called `mcp__on__x`").await;
     bench.engine.shutdown().await;
 }
