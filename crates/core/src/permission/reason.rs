@@ -192,7 +192,6 @@ impl DecisionReason {
             Self::Remembered { .. } => {
                 "`switchboard permissions list` shows that answer, and `forget` takes it back".to_owned()
             }
-            Self::UnclearSettings { at: None } => return None,
             Self::UnclearSettings { at: Some(_) } => {
                 "correct that file; `switchboard doctor` shows what is wrong in it".to_owned()
             }
@@ -215,6 +214,7 @@ impl DecisionReason {
             | Self::NotForModels
             | Self::NotForApps
             | Self::NotLent { .. }
+            | Self::UnclearSettings { at: None }
             | Self::BuiltIn => return None,
         })
     }

@@ -143,8 +143,8 @@ async fn an_owner_that_fills_the_store_loses_its_own_results() {
         age(&path, Duration::from_secs(600 - 100 * of_ann.len() as u64));
         of_ann.push(path);
     }
-    let still: Vec<bool> = of_ann.iter().map(|path| path.exists()).collect();
-    assert_eq!(still, [false, false, true, true]);
+    let kept: Vec<bool> = of_ann.iter().map(|path| path.exists()).collect();
+    assert_eq!(kept, [false, false, true, true]);
     assert!(of_bob.exists(), "an older result of another owner made room");
     // One that fits only without Bob's is not kept, although it is smaller than the store.
     assert_eq!(spill(&kit.place, 1100).await, None);
