@@ -35,7 +35,7 @@ impl SignInTarget {
 
     /// The key of its record in the store: a hash that contains no secret.
     pub fn store_key(&self) -> String {
-        let oauth = serde_json::to_string(&self.oauth).unwrap_or_default();
+        let oauth = self.oauth.to_json().to_string();
         let mut hash = Sha256::new();
         let parts = [self.name.as_str(), self.url.as_str(), &oauth];
         for part in parts.into_iter().chain(self.principal.as_deref()) {

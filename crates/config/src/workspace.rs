@@ -255,8 +255,7 @@ impl ConfigWorkspace {
     /// Writes the organisation's identity provider into the user's settings. Returns the file.
     pub fn set_identity_provider(&self, provider: &IdentityProvider) -> Result<PathBuf, Error> {
         let path = self.file_of_scope(Scope::User)?;
-        // Strings and numbers cannot fail to serialize.
-        let value = serde_json::to_value(provider).unwrap_or_default();
+        let value = provider.to_json();
         self.change_file(Scope::User, &path, |text| {
             edit::set_member(text, &[IDENTITY_PROVIDER_MEMBER], &value).map(Some)
         })?;

@@ -151,6 +151,10 @@ async fn respond(
         body: stream::empty().boxed(),
     });
     let RelayedResponse { status, headers, body } = answered;
-    let head = serde_json::to_vec(&ResponseHead { status, headers }).unwrap_or_default();
+    let head = serde_json::to_vec(&ResponseHead { status, headers }).unwrap_or_else(|error| {
+        // The replica that asked takes a response without a head for a failure.
+        tracing::error!(%error, "the head of a response cannot be written as JSON");
+        Vec::new()
+    });
     (head, body.filter_map(|piece| std::future::ready(piece.ok())).boxed())
 }

@@ -4,6 +4,7 @@
 //! *expanded* tree; for showing, the template stays a tree.
 
 mod credential;
+mod json;
 mod parse;
 mod schema;
 mod signature;

@@ -328,12 +328,6 @@ impl Entry {
             start: None,
         }
     }
-
-    /// The entry as JSON, for a file.
-    pub fn to_json(&self) -> serde_json::Value {
-        // Maps with string keys, strings and numbers cannot fail to serialize.
-        serde_json::to_value(self).unwrap_or_default()
-    }
 }
 
 impl Transport {
@@ -421,8 +415,8 @@ macro_rules! debug_masked {
     ($($name:ident),*) => {$(
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let json = serde_json::to_value(self).unwrap_or_default();
-                write!(f, concat!(stringify!($name), " {}"), crate::redact::redact_entry(&json))
+                let json = crate::redact::redact_entry(&self.to_json());
+                write!(f, concat!(stringify!($name), " {}"), json)
             }
         }
     )*};

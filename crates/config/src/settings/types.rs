@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{PluginSettings, RuleAudience, WrittenRule};
 use crate::entry::{Entry, QuestionSettings, StartPolicy};
@@ -183,6 +184,29 @@ pub struct IdentityProvider {
     /// The local port to which the browser returns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callback_port: Option<u16>,
+}
+
+// === impl IdentityProvider ===
+
+impl IdentityProvider {
+    /// The provider as JSON, for a file.
+    pub fn to_json(&self) -> Value {
+        let Self { issuer, client_id, client_secret_helper, scopes, callback_port } = self;
+        let mut members = Map::new();
+        let mut set = |key: &str, value: Value| drop(members.insert(key.to_owned(), value));
+        set("issuer", Value::from(&**issuer));
+        set("clientId", Value::from(&**client_id));
+        if let Some(helper) = client_secret_helper {
+            set("clientSecretHelper", Value::from(&**helper));
+        }
+        if !scopes.is_empty() {
+            set("scopes", Value::from(&**scopes));
+        }
+        if let Some(port) = callback_port {
+            set("callbackPort", Value::from(*port));
+        }
+        Value::Object(members)
+    }
 }
 
 /// Numbers that may be changed; absent means the built-in value. User and managed settings only.

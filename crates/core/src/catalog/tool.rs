@@ -217,7 +217,7 @@ fn legacy_item(
         imperfections.push(ItemWarning::LegacyOutput);
         edits.push(JsonEdit::remove(&["outputSchema"]));
     }
-    if edits.is_empty() { None } else { item.with_edits(&edits).ok() }
+    (!edits.is_empty()).then(|| item.clone().overwrite(&edits))
 }
 
 fn cost(name: &str, description: Option<&str>, schema: &Raw) -> usize {

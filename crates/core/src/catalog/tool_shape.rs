@@ -31,7 +31,7 @@ pub(super) fn input_schema(sent: Option<&Raw>, changed: &mut Vec<ItemWarning>) -
         changed.push(ItemWarning::Dropped { member: "inputSchema.$schema", fault });
         edits.push(JsonEdit::remove(&["$schema"]));
     }
-    schema.with_edits(&edits).unwrap_or_else(|_| any())
+    schema.overwrite(&edits)
 }
 
 /// Returns `inputSchema` in the form that versions before 2026-07-28 require, where it differs: `properties` are
@@ -50,7 +50,7 @@ pub(super) fn legacy_input_schema(schema: &Raw, changed: &mut Vec<ItemWarning>) 
     let was = [(&properties, "properties"), (&required, "required")];
     let broken = was.into_iter().filter(|(demand, _)| **demand != Demand::Met);
     changed.extend(broken.map(|(_, member)| ItemWarning::LegacyInput(member)));
-    if edits.is_empty() { None } else { schema.with_edits(&edits).ok() }
+    (!edits.is_empty()).then(|| schema.clone().overwrite(&edits))
 }
 
 /// Returns `outputSchema`, if clients of 2026-07-28 can use it: an object that compiles.

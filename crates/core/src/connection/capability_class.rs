@@ -109,8 +109,7 @@ impl CapabilityClass {
         let paths = members.map(|(name, value)| ([name], value));
         let edits: Vec<_> =
             paths.iter().filter_map(|(path, value)| Some(JsonEdit::set(path, (*value)?))).collect();
-        let none = Raw::empty_object();
-        self.opaque.add_to(none.with_edits(&edits).unwrap_or(none))
+        self.opaque.add_to(Raw::empty_object().overwrite(&edits))
     }
 }
 

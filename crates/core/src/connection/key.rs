@@ -119,9 +119,7 @@ impl ConnectionSpec {
         match &self.reach {
             ConnectionTarget::InProcess(server) => fields.add("in process").add(&server.id),
             ConnectionTarget::Entry(entry) => {
-                // Maps with string keys and sorted members: serialization does not fail.
-                let transport = serde_json::to_vec(&entry.transport).unwrap_or_default();
-                fields.add("entry").add(transport);
+                fields.add("entry").add(entry.transport.to_json().to_string());
                 self.add_process(&mut fields)
             }
         };

@@ -124,7 +124,7 @@ impl OpaqueCapabilities {
             fitting.map(|(path, settings)| (path.members(), settings)).collect();
         let edits: Vec<_> =
             paths.iter().map(|(path, settings)| JsonEdit::set(path, settings)).collect();
-        capabilities.with_edits(&edits).unwrap_or(capabilities)
+        capabilities.overwrite(&edits)
     }
 
     /// Adds a capability. Replaces the settings of an equal path.

@@ -129,9 +129,7 @@ impl VisitPage {
         let message = text(&self.params, "message").unwrap_or_default();
         let message = format!("{message}\n\nAccept once you have finished on that page.");
         let message = quote(message.trim_start());
-        self.params
-            .with_edits(&[JsonEdit::set(&["message"], &message)])
-            .unwrap_or_else(|_| self.params.clone())
+        self.params.clone().overwrite(&[JsonEdit::set(&["message"], &message)])
     }
 
     /// The message and the address of the page, safe to show.
@@ -157,7 +155,7 @@ fn pages(error: &WireError) -> Vec<VisitPage> {
 
 fn with_mode(params: Raw) -> Raw {
     let mode = quote("url");
-    params.with_edits(&[JsonEdit::set(&["mode"], &mode)]).unwrap_or(params)
+    params.overwrite(&[JsonEdit::set(&["mode"], &mode)])
 }
 
 fn text(raw: &Raw, key: &str) -> Option<String> {

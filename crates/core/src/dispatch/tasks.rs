@@ -87,7 +87,7 @@ impl Stage {
             self.mention(placed, &result);
             let kept = self.limit(ResultShape::Tool, policy, result).await;
             let edit = JsonEdit::set(&["result"], kept.result.as_str());
-            return Ok(state.with_edits(&[edit]).unwrap_or(state));
+            return Ok(state.overwrite(&[edit]));
         }
         let asked = state.get("inputRequests").ok().flatten();
         let Some(asked) = asked.as_ref().and_then(InputRequest::from_input_requests) else {
@@ -100,7 +100,7 @@ impl Stage {
             self.send(placed, update, None).await?;
         }
         let left = InputRequest::to_input_requests(&open.questions);
-        Ok(state.with_edits(&[JsonEdit::set(&["inputRequests"], left.as_str())]).unwrap_or(state))
+        Ok(state.overwrite(&[JsonEdit::set(&["inputRequests"], left.as_str())]))
     }
 }
 

@@ -45,6 +45,6 @@ impl UnseenPages {
         let items = content.iter().flat_map(Raw::elements).map(|item| item.as_str().to_owned());
         let items: Vec<_> = items.chain([item]).collect();
         let content = format!("[{}]", items.join(","));
-        result.with_edits(&[JsonEdit::set(&["content"], &content)]).unwrap_or(result)
+        result.overwrite(&[JsonEdit::set(&["content"], &content)])
     }
 }

@@ -170,11 +170,8 @@ impl<'r> ResultContent<'r> {
             }
             StructuredContent::Stays | StructuredContent::Goes => &[set],
         };
-        // The members were read before and none occurred twice, so the edit does not fail.
-        if let Ok(result) = kept.result.with_edits(edits) {
-            // The splice made room for the old text; the remaining text may be a thousandth of that size.
-            kept.result = result.to_detached();
-        }
+        // The edit made room for the old text; the remaining text may be a thousandth of that size.
+        kept.result = kept.result.overwrite(edits).to_detached();
         kept
     }
 }

@@ -288,7 +288,7 @@ impl Audiences {
         let params = notification.params().unwrap_or_else(Raw::empty_object);
         // The tag of the gateway's own subscription means nothing to clients.
         let untagged = [JsonEdit::remove(&["_meta", SUBSCRIPTION_ID])];
-        let params = params.with_edits(&untagged).unwrap_or(params);
+        let params = params.overwrite(&untagged);
         let method = notification.method().into_owned();
         let change = ChangeNotification::Other(method, params);
         self.for_each_concerned(event, |audience| audience.announce_event(event, change.clone()));

@@ -172,7 +172,7 @@ impl BridgeView {
 fn without_client_facts(params: Raw) -> Raw {
     let facts = [PROTOCOL_VERSION, CLIENT_INFO, CLIENT_CAPABILITIES].map(|key| ["_meta", key]);
     let edits = facts.each_ref().map(|path| JsonEdit::remove(path));
-    params.with_edits(&edits).unwrap_or(params)
+    params.overwrite(&edits)
 }
 
 /// Notes for the report of extensions that a notification reaches no server. A client gets no answer to it.
@@ -297,5 +297,20 @@ mod tests {
             r#"{"mimeTypes":["a","b","c"]}"#,
         );
         check(ui, &[r#"{"x":1}"#, "{}"], r#"{"switchboard/servers":{"one":{"x":1},"two":{}}}"#);
+    }
+
+    #[test]
+    fn no_server_gets_a_clients_facts_however_often_they_are_written() {
+        let check = |given: &str, expected: &str| {
+            let params = without_client_facts(Raw::parse(given.to_owned()).unwrap());
+            assert_eq!(params.as_str(), expected, "{given}");
+        };
+        let facts = format!(r#"{{"{CLIENT_INFO}":{{"name":"c"}},"{PROTOCOL_VERSION}":"x"}}"#);
+        check(&format!(r#"{{"_meta":{facts},"a":1}}"#), r#"{"_meta":{},"a":1}"#);
+        check(
+            &format!(r#"{{"_meta":{facts},"a":1,"_meta":{facts}}}"#),
+            r#"{"_meta":{},"a":1,"_meta":{}}"#,
+        );
+        check("[1]", "[1]");
     }
 }

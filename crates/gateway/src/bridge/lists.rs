@@ -204,7 +204,7 @@ impl ListContext<'_> {
             return tool;
         }
         let support = JsonEdit::set(&["execution", "taskSupport"], r#""optional""#);
-        tool.with_edits(&[support]).unwrap_or(tool)
+        tool.overwrite(&[support])
     }
 
     fn shows_task_support(&self) -> bool {
@@ -219,7 +219,7 @@ impl ListContext<'_> {
 /// An item under its displayed name; all other members stay unchanged.
 fn renamed_item(item: &Raw, name: &str) -> Raw {
     let name = quote(name);
-    item.with_edits(&[JsonEdit::set(&["name"], &name)]).unwrap_or_else(|_| item.clone())
+    item.clone().overwrite(&[JsonEdit::set(&["name"], &name)])
 }
 
 fn list_result(member: &str, items: impl Iterator<Item = Raw>) -> Raw {

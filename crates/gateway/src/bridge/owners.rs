@@ -21,7 +21,7 @@ const OTHER_SERVERS_KEY: &str = "switchboard/otherServers";
 
 /// Adds the tag of its server to an item.
 pub(super) fn tag_server(item: Raw, server: &str) -> Raw {
-    item.with_edits(&[JsonEdit::set(&["_meta", SERVER_KEY], &quote(server))]).unwrap_or(item)
+    item.overwrite(&[JsonEdit::set(&["_meta", SERVER_KEY], &quote(server))])
 }
 
 /// The server that the `_meta` of a request names.
@@ -76,6 +76,6 @@ impl BridgeView {
         }
         let others = Raw::array(others.into_iter().map(Raw::string));
         let others = JsonEdit::set(&["_meta", OTHER_SERVERS_KEY], others.as_str());
-        tagged.with_edits(&[others]).unwrap_or(tagged)
+        tagged.overwrite(&[others])
     }
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use switchboard_core::principal::Principal;
 use tokio::time::Instant;
 
-use super::{access_control::is_token, refusal::HttpRefusal};
+use super::{access_control::is_token, refusal::HttpRefusal, replicas::ReplicaError};
 use crate::view_provider::ViewSelection;
 
 /// The owner of a session. Other callers cannot use the session, even if they know its id.
@@ -63,8 +63,8 @@ pub(super) struct SessionTable<S>(Mutex<HashMap<String, (SessionOwner, S)>>);
 
 impl SessionOwner {
     /// The owner as text, equal for equal owners, from which another replica makes the same owner.
-    pub(super) fn to_text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    pub(super) fn to_text(&self) -> Result<String, ReplicaError> {
+        serde_json::to_string(self).map_err(|error| ReplicaError::Unreachable(Box::new(error)))
     }
 
     pub(super) fn of_text(text: &str) -> Option<Self> {

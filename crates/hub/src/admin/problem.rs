@@ -9,6 +9,10 @@ use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use switchboard_wire::sanitize;
 
+/// The response in place of a problem that cannot be written.
+const UNWRITABLE_PROBLEM: &str =
+    r#"{"kind":"failed","title":"the answer cannot be written","status":500}"#;
+
 /// Why a request was not served, as `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{title}")]
@@ -126,8 +130,10 @@ impl AdminProblem {
 impl IntoResponse for AdminProblem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::BAD_REQUEST);
-        // Strings and numbers only, so serializing cannot fail.
-        let text = serde_json::to_vec(&self).unwrap_or_default();
+        let text = serde_json::to_vec(&self).unwrap_or_else(|error| {
+            tracing::error!(%error, "a problem cannot be written as JSON");
+            UNWRITABLE_PROBLEM.into()
+        });
         let mut response = Response::new(Body::from(text));
         *response.status_mut() = status;
         let kind = HeaderValue::from_static("application/problem+json");

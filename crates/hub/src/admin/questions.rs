@@ -7,11 +7,10 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::engine::{QuestionQueue, QueuedQuestion};
 use switchboard_core::remote::RemoteAnswer;
-use switchboard_wire::json::Raw;
+use switchboard_wire::json::{JsonKind, Raw, decode_string};
 use switchboard_wire::sanitize;
 
 use super::AdminApi;
@@ -103,37 +102,48 @@ pub(super) async fn answer(
     if was_there { Ok(StatusCode::NO_CONTENT.into_response()) } else { Err(no_question(&id)) }
 }
 
-/// The question with sanitized texts, and without default values for secret fields.
+/// The question with sanitized texts, and without default values for secret fields. It is not decoded into a `Value`,
+/// which holds fewer levels than a server may send.
 fn redact_question(about: &QuestionKind) -> Raw {
-    let mut value = serde_json::to_value(about).unwrap_or_default();
-    redact_value(&mut value);
-    Raw::from(value)
+    match Raw::from_value(about) {
+        Ok(about) => redact_value(&about),
+        // Clients show no question of a kind that they do not know.
+        Err(error) => Raw::object([
+            ("kind", Raw::string("unreadable")),
+            ("reason", Raw::string(&error.to_string())),
+        ]),
+    }
 }
 
-fn redact_value(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(redact_value),
-        Value::Object(members) => {
-            if is_secret(members) {
-                members.remove("default");
-            }
-            for (name, member) in members {
-                match member {
-                    Value::String(text) if TEXT_MEMBERS.contains(&name.as_str()) => {
-                        *text = sanitize::sanitize_block(text).into_owned();
-                    }
-                    member => redact_value(member),
-                }
-            }
+fn redact_value(value: &Raw) -> Raw {
+    match value.kind() {
+        JsonKind::Array => Raw::array(value.elements().map(|element| redact_value(&element))),
+        JsonKind::Object => {
+            let is_secret = is_secret(value);
+            let named =
+                value.entries().filter_map(|(key, member)| Some((decode_string(key)?, member)));
+            let shown = named.filter(|(name, _)| !(is_secret && name == "default"));
+            Raw::object(shown.map(|(name, member)| {
+                let is_text = TEXT_MEMBERS.contains(&&*name);
+                let text = is_text.then(|| member.to_text()).flatten();
+                let redacted = match text {
+                    Some(text) => Raw::string(&sanitize::sanitize_block(&text)),
+                    None => redact_value(&member),
+                };
+                (name, redacted)
+            }))
         }
-        _ => {}
+        _ => value.clone(),
     }
 }
 
 /// Whether a field of a form holds a secret.
-fn is_secret(field: &Map<String, Value>) -> bool {
-    field.get("writeOnly") == Some(&Value::Bool(true))
-        || field.get("format").and_then(Value::as_str) == Some("password")
+fn is_secret(field: &Raw) -> bool {
+    field.members().any(|member| {
+        member.is_named("writeOnly") && member.value == "true"
+            || member.is_named("format")
+                && decode_string(member.value).is_some_and(|format| format == "password")
+    })
 }
 
 fn clean(text: &str) -> String {
@@ -143,6 +153,17 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A server may nest deeper than a decoded `Value` holds.
+    #[test]
+    fn a_deep_form_is_shown() {
+        let deep = "[".repeat(400) + &"]".repeat(400);
+        let params = format!(r#"{{"message":"Sign\u001b[31m in","requestedSchema":{deep}}}"#);
+        let about = QuestionKind::Elicitation { params: Raw::parse(params).unwrap() };
+        let shown = redact_question(&about);
+        assert_eq!(shown.get("kind").unwrap().unwrap().as_str(), r#""elicitation""#);
+        assert!(shown.as_str().contains(&deep) && !shown.as_str().contains("u001b"), "{shown}");
+    }
 
     #[test]
     fn what_is_shown_of_a_form() {

@@ -96,7 +96,7 @@ impl ClientSession {
         {
             return capabilities;
         }
-        capabilities.with_edits(&[JsonEdit::set(&["roots"], "{}")]).unwrap_or(capabilities)
+        capabilities.overwrite(&[JsonEdit::set(&["roots"], "{}")])
     }
 
     fn http_headers(&self, asked: &str, params: Option<&Raw>) -> Result<HeaderMap, Error> {
@@ -215,7 +215,7 @@ impl ClientSession {
 /// Declares tasks: a call that becomes a task is followed here, or handed to a caller that can follow it.
 fn with_tasks(capabilities: Raw) -> Raw {
     let declared = JsonEdit::set(&["extensions", meta::TASKS_EXTENSION], "{}");
-    capabilities.with_edits(&[declared]).unwrap_or(capabilities)
+    capabilities.overwrite(&[declared])
 }
 
 fn is_about_tasks(asked: &str) -> bool {

@@ -1,6 +1,6 @@
 //! A cursor over the members or elements of one level of well-formed JSON, by positions alone.
 //!
-//! Used by `members`, `outline` and `splice`. Most lookups only ask whether a member exists, so the cursor does not
+//! Used by `members` and `splice`. Most lookups only ask whether a member exists, so the cursor does not
 //! slice, decode or check; the caller slices the member it wants. In malformed text the walk ends early.
 #![allow(clippy::inline_always, reason = "every lookup is made of these few steps")]
 

@@ -21,6 +21,7 @@ mod build;
 mod find;
 mod level_cursor;
 mod members;
+mod overwrite;
 mod rope;
 mod scan;
 mod splice;
@@ -189,6 +190,16 @@ impl Raw {
         }
         let changed = splice::splice_if_changed(&self.text, edits)?;
         Ok(changed.map_or_else(|| self.clone(), |text| Self::new(text.into())))
+    }
+
+    /// This value with members changed, also where [`Raw::with_edits`] refuses: of a key that stands twice, every value is
+    /// changed, and a value that is not an object gives way to one in which a member is set.
+    #[must_use]
+    pub fn overwrite(self, edits: &[JsonEdit<'_>]) -> Raw {
+        self.with_edits(edits).unwrap_or_else(|_| {
+            let text = edits.iter().fold(self.to_string(), |text, edit| edit.overwrite(&text));
+            Self::new(text.into())
+        })
     }
 
     /// This object with members changed, as a rope: large parts are not copied.

@@ -96,11 +96,8 @@ impl RequestContext {
             return;
         };
         let edit = [JsonEdit::set(&[meta::PROGRESS_TOKEN], token.as_str())];
-        if let Ok(params) = params.with_edits(&edit) {
-            self.outbox
-                .offer(Notification::new(method::PROGRESS, Some(&params)).text().clone())
-                .await;
-        }
+        let params = params.clone().overwrite(&edit);
+        self.outbox.offer(Notification::new(method::PROGRESS, Some(&params)).text().clone()).await;
     }
 
     /// Sends a log message, if it is severe enough for the client.

@@ -251,7 +251,7 @@ fn with_elicitation_id(question: &InputRequest) -> Raw {
     // `RandomState` has random keys, so that ids of two sessions or processes differ.
     let id = quote(&format!("{:016x}", RandomState::new().hash_one(&question.key)));
     let edit = JsonEdit::set(&["elicitationId"], &id);
-    question.params.with_edits(&[edit]).unwrap_or_else(|_| question.params.clone())
+    question.params.clone().overwrite(&[edit])
 }
 
 /// The capability that a question needs. A client that declares elicitation without a mode supports forms.

@@ -100,7 +100,7 @@ pub(super) fn capabilities(version: Version, capabilities: &Raw) -> Raw {
         version if version.era() == Era::Modern => &[member],
         _ => &[extension, member],
     };
-    capabilities.with_edits(edits).unwrap_or_else(|_| capabilities.clone())
+    capabilities.clone().overwrite(edits)
 }
 
 /// Translates an error code into the code of the client's era.
@@ -139,4 +139,22 @@ pub(super) fn supported_versions_json() -> String {
     let versions: Vec<_> =
         Version::ALL.iter().rev().map(|version| quote(version.as_str())).collect();
     format!("[{}]", versions.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server may write a member twice: a client of another version must see neither.
+    #[test]
+    fn capabilities_of_other_versions_go_however_often_they_are_written() {
+        let check = |version, given: &str, expected: &str| {
+            let shown = capabilities(version, &Raw::parse(given.to_owned()).unwrap());
+            assert_eq!(shown.as_str(), expected, "{version:?} {given}");
+        };
+        let twice = r#"{"tasks":{},"tools":{},"tasks":{"list":{}}}"#;
+        check(Version::V2026_07_28, twice, r#"{"tools":{}}"#);
+        check(Version::V2025_06_18, twice, r#"{"tools":{}}"#);
+        check(Version::V2025_06_18, r#"{"extensions":3}"#, r#"{"extensions":3}"#);
+    }
 }

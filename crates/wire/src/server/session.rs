@@ -379,10 +379,8 @@ impl<H: ServerHandler> HandlerSession<H> {
         }
         for tag in tags {
             let edit = [JsonEdit::set(&["_meta", meta::SUBSCRIPTION_ID], tag.as_str())];
-            if let Ok(params) = params.with_edits(&edit) {
-                let note = Notification::new(change.method(), Some(&params));
-                self.outbox.send(note.text().clone()).await;
-            }
+            let note = Notification::new(change.method(), Some(&params.clone().overwrite(&edit)));
+            self.outbox.send(note.text().clone()).await;
         }
     }
 

@@ -260,5 +260,5 @@ fn declared_capabilities(capabilities: &Raw, class: &CapabilityClass) -> Raw {
         sampling.as_ref().map(|sampling| JsonEdit::set(&["sampling"], sampling.as_str()));
     let roots = declares(capabilities, &["roots"]).then(|| JsonEdit::set(&["roots"], "{}"));
     let edits: Vec<_> = sampling.into_iter().chain(roots).collect();
-    ours.with_edits(&edits).unwrap_or(ours)
+    ours.overwrite(&edits)
 }

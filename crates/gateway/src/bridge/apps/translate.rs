@@ -136,8 +136,7 @@ impl UiAddressForm {
         let mut state = state;
         if let Some(result) = state.get("result").ok().flatten() {
             let result = self.translate_result(method::TOOLS_CALL, result, Some(server))?;
-            let edited = state.with_edits(&[JsonEdit::set(&["result"], result.as_str())]);
-            state = edited.unwrap_or(state);
+            state = state.overwrite(&[JsonEdit::set(&["result"], result.as_str())]);
         }
         let questions = state.get("inputRequests").ok().flatten();
         let Some(questions) = questions.as_ref().and_then(InputRequest::from_input_requests) else {
@@ -146,8 +145,7 @@ impl UiAddressForm {
         let translate = |question| self.translate_question(question, server);
         let questions = questions.into_iter().map(translate).collect::<Result<Vec<_>, _>>()?;
         let questions = InputRequest::to_input_requests(&questions);
-        let edited = state.with_edits(&[JsonEdit::set(&["inputRequests"], questions.as_str())]);
-        Ok(edited.unwrap_or(state))
+        Ok(state.overwrite(&[JsonEdit::set(&["inputRequests"], questions.as_str())]))
     }
 
     /// An error of `server`, with the address of the resource that its data names.
@@ -155,11 +153,8 @@ impl UiAddressForm {
         let uri = error.data.as_ref().and_then(|data| data.get("uri").ok().flatten()?.to_text());
         let address = uri.and_then(|uri| self.address(server, &uri));
         let (Some(address), Some(data)) = (address, &error.data) else { return error };
-        let edited = data.with_edits(&[JsonEdit::set(&["uri"], &quote(&address))]);
-        match edited {
-            Ok(data) => error.with_data(data),
-            Err(_) => error,
-        }
+        let data = data.clone().overwrite(&[JsonEdit::set(&["uri"], &quote(&address))]);
+        error.with_data(data)
     }
 
     /// The server that a client's request names with the address of a UI resource, and the parameters for the server.

@@ -189,8 +189,7 @@ fn merged(pages: &[SkillPage]) -> Raw {
         [SkillPage { result: Some(only), .. }] => only.clone(),
         _ => Raw::empty_object(),
     };
-    let built = base.with_edits(&edits);
-    built.unwrap_or_else(|_| Raw::object([("skills", skills)]))
+    base.overwrite(&edits)
 }
 
 /// The cursor for the next page; `None` if no server has one.

@@ -128,7 +128,7 @@ impl BridgeView {
                 let entry = outcome.result.get("skill").ok().flatten();
                 entry.and_then(|entry| {
                     let entry = entry_with_addresses(&entry, &server)?;
-                    set(&outcome.result, "skill", &entry)
+                    Some(set(&outcome.result, "skill", &entry))
                 })
             }
             method::DIRECTORY_READ => items_with_addresses(&outcome.result, "resources", &server),
@@ -168,7 +168,7 @@ impl BridgeView {
 
 /// The parameters of a request for a skill, with the server's own URI.
 pub(super) fn with_own_uri(params: &Raw, address: &SkillAddress) -> Raw {
-    set(params, "uri", &Raw::string(&address.uri)).unwrap_or_else(|| params.clone())
+    set(params, "uri", &Raw::string(&address.uri))
 }
 
 /// The addresses that clients of a view may know a changed resource by: that of a skill, and the URI itself. A URI that
@@ -210,17 +210,17 @@ fn items_with_addresses(object: &Raw, member: &str, server: &str) -> Option<Raw>
         return None;
     }
     let shown = items.elements().map(|item| item_with_address(&item, server).unwrap_or(item));
-    set(object, member, &Raw::array(shown))
+    Some(set(object, member, &Raw::array(shown)))
 }
 
 fn item_with_address(item: &Raw, server: &str) -> Option<Raw> {
     let uri = item.get("uri").ok()??.to_text()?;
     let address = quote(&address::issue(server, &uri)?);
-    item.with_edits(&[JsonEdit::set(&["uri"], &address)]).ok()
+    Some(item.clone().overwrite(&[JsonEdit::set(&["uri"], &address)]))
 }
 
-fn set(object: &Raw, member: &str, value: &Raw) -> Option<Raw> {
-    object.with_edits(&[JsonEdit::set(&[member], value.as_str())]).ok()
+fn set(object: &Raw, member: &str, value: &Raw) -> Raw {
+    object.clone().overwrite(&[JsonEdit::set(&[member], value.as_str())])
 }
 
 #[cfg(test)]

@@ -344,7 +344,7 @@ fn result(id: &str, standing: LocalTaskState) -> Result<HandlerReply, RpcError> 
         LocalTaskStatus::Working => {
             let tagged = |question: InputRequest| {
                 let edit = JsonEdit::set(&["_meta", meta::RELATED_TASK], related.as_str());
-                let params = question.params.with_edits(&[edit]).unwrap_or(question.params);
+                let params = question.params.overwrite(&[edit]);
                 InputRequest { params, ..question }
             };
             let questions = standing.questions.into_iter().map(tagged).collect();
@@ -352,7 +352,7 @@ fn result(id: &str, standing: LocalTaskState) -> Result<HandlerReply, RpcError> 
         }
         LocalTaskStatus::Completed(result) => {
             let edit = JsonEdit::set(&["_meta", meta::RELATED_TASK], related.as_str());
-            Ok(HandlerReply::Complete(result.with_edits(&[edit]).unwrap_or(result)))
+            Ok(HandlerReply::Complete(result.overwrite(&[edit])))
         }
         LocalTaskStatus::Failed(error) => Err(error),
         LocalTaskStatus::Cancelled => Err(gone("cancelled", "this task was cancelled")),

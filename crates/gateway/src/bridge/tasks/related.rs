@@ -37,7 +37,7 @@ pub(super) fn hide_task_in_state(state: Raw) -> Raw {
     };
     let hidden: Vec<InputRequest> = questions.into_iter().map(hide_task_of).collect();
     let questions = InputRequest::to_input_requests(&hidden);
-    state.with_edits(&[JsonEdit::set(&["inputRequests"], questions.as_str())]).unwrap_or(state)
+    state.overwrite(&[JsonEdit::set(&["inputRequests"], questions.as_str())])
 }
 
 /// Removes the member from the `_meta` at `path`, and `_meta` too if it is then empty.
@@ -49,7 +49,7 @@ fn without_task(raw: Raw, path: &[&str]) -> Raw {
     }
     let members = raw.get_path(&meta).ok().flatten().map_or(0, |meta| meta.members().count());
     let edit = if members > 1 { JsonEdit::remove(&task) } else { JsonEdit::remove(&meta) };
-    raw.with_edits(&[edit]).unwrap_or(raw)
+    raw.overwrite(&[edit])
 }
 
 #[cfg(test)]

@@ -83,5 +83,5 @@ fn is_error(result: &Raw) -> bool {
 }
 
 fn with_member(raw: Raw, key: &str, value: &str) -> Raw {
-    raw.with_edits(&[JsonEdit::set(&[key], value)]).unwrap_or(raw)
+    raw.overwrite(&[JsonEdit::set(&[key], value)])
 }

@@ -59,7 +59,7 @@ pub(in crate::face) async fn relay(
     };
     let headers = parts.headers.iter().filter(|(name, _)| is_passed(name));
     let head = RelayedHead {
-        owner: owner.to_text(),
+        owner: owner.to_text()?,
         path,
         method: parts.method.to_string(),
         query: parts.uri.query().map(str::to_owned),

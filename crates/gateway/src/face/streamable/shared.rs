@@ -213,7 +213,8 @@ pub(super) async fn begin(
     hello: &Request,
 ) -> Result<(String, Option<SharedPart>), HttpRefusal> {
     let client = hello.params().unwrap_or_else(Raw::empty_object);
-    let begun = group.sessions.begin(&owner.to_text(), client.as_str()).await;
+    let owner = owner.to_text().map_err(|error| HttpRefusal::no_replicas(&error))?;
+    let begun = group.sessions.begin(&owner, client.as_str()).await;
     let begun = begun.map_err(|error| HttpRefusal::no_replicas(&error))?;
     Ok((begun.id, Some(SharedPart::new(group.clone(), begun.name))))
 }
@@ -243,7 +244,8 @@ async fn restore<F: ViewProvider>(
     owner: &SessionOwner,
     id: &str,
 ) -> Result<Arc<StreamableSession<F::View>>, HttpRefusal> {
-    let found = group.sessions.find(&owner.to_text(), id).await;
+    let owner_text = owner.to_text().map_err(|error| HttpRefusal::no_replicas(&error))?;
+    let found = group.sessions.find(&owner_text, id).await;
     let found = found.map_err(|error| HttpRefusal::no_replicas(&error))?;
     let SharedSession { name, client, state } = found.ok_or_else(HttpRefusal::no_session)?;
     let client = Raw::parse(client).map_err(|_| HttpRefusal::no_session())?;

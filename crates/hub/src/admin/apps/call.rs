@@ -22,7 +22,7 @@ const EXTENSIONS: &str =
 /// The capabilities of a session whose client shows apps.
 pub(in crate::admin) fn capabilities(others: &Raw) -> Raw {
     let edit = JsonEdit::set(&["extensions"], EXTENSIONS);
-    others.with_edits(&[edit]).unwrap_or_else(|_| others.clone())
+    others.clone().overwrite(&[edit])
 }
 
 /// The session for the calls of a server's apps: no person types them, and an app gets whole results.

@@ -48,6 +48,11 @@ impl<'a> JsonEdit<'a> {
         Self { path, value: None }
     }
 
+    /// Returns the value after this edit, whatever it looks like.
+    pub(super) fn overwrite(&self, value: &str) -> String {
+        super::overwrite::overwrite(value, self.path, self.value)
+    }
+
     /// The key of the member that the edit removes, if it is a removal.
     pub(super) fn removes(&self) -> Option<&'a str> {
         self.path.last().copied().filter(|_| self.value.is_none())
