@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use crate::Effort;
 use crate::client::{Ask, Client, Era};
 use crate::contender::{Contender, Results, Running, Setup};
+use crate::process::MemoryUse;
 use crate::stand_in::{Behind, Upstream};
 
 /// The numbers of connections that calls are made on.
@@ -58,9 +59,9 @@ pub(crate) struct Rest {
     pub(crate) large: f64,
     /// Long lists.
     pub(crate) list: Turn,
-    pub(crate) idle: usize,
+    pub(crate) idle: MemoryUse,
     /// Unknown of those that start a process for each session.
-    pub(crate) crowded: Option<usize>,
+    pub(crate) crowded: Option<MemoryUse>,
     pub(crate) cold: Duration,
 }
 
@@ -134,8 +135,8 @@ pub(crate) struct WithThreads {
     pub(crate) large: Turn,
     /// Lists of 1,000 tools.
     pub(crate) lists: Turn,
-    /// Bytes in memory at rest after one call, and with many sessions.
-    pub(crate) memory: (usize, Option<usize>),
+    /// The memory at rest after one call, and with many sessions.
+    pub(crate) memory: (MemoryUse, Option<MemoryUse>),
 }
 
 /// Ours with one, two and four threads, which take turns for each kind of work.
@@ -223,12 +224,12 @@ fn median(turns: &[Turn]) -> Turn {
     }
 }
 
-/// Bytes in memory at rest after one call, and with many sessions that have each made one.
-async fn memory(contender: &Contender) -> (usize, Option<usize>) {
+/// The memory at rest after one call, and with many sessions that have each made one.
+async fn memory(contender: &Contender) -> (MemoryUse, Option<MemoryUse>) {
     let running = contender.start(Setup::USUAL);
     let first = running.ready(Era::Legacy).await;
     tokio::time::sleep(AT_REST).await;
-    let idle = running.process.resident();
+    let idle = running.process.memory();
     if matches!(contender, Contender::Published(_)) {
         return (idle, None);
     }
@@ -238,7 +239,7 @@ async fn memory(contender: &Contender) -> (usize, Option<usize>) {
         client.ask(Ask::Echo).await.unwrap();
         clients.push(client);
     }
-    (idle, Some(running.process.resident()))
+    (idle, Some(running.process.memory()))
 }
 
 /// From nothing to the first call that is answered.

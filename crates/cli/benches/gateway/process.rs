@@ -10,6 +10,15 @@ use nix::unistd::Pid;
 /// A process that ends with its handle.
 pub(crate) struct Process(Child);
 
+/// Bytes of a process that are in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryUse {
+    /// The resident set, with the pages of files that processes share.
+    pub(crate) resident: usize,
+    /// The pages that belong to this process alone.
+    pub(crate) private: usize,
+}
+
 // === impl Process ===
 
 impl Process {
@@ -37,12 +46,15 @@ impl Process {
         clock_gettime(clock).unwrap().into()
     }
 
-    /// Bytes of it that are in memory now.
-    pub(crate) fn resident(&self) -> usize {
+    /// Its memory now.
+    pub(crate) fn memory(&self) -> MemoryUse {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        let kibibytes: usize = line.trim().trim_end_matches(" kB").parse().unwrap();
-        kibibytes * 1024
+        let bytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            let kibibytes: usize = line.trim().trim_end_matches(" kB").parse().unwrap();
+            kibibytes * 1024
+        };
+        MemoryUse { resident: bytes("VmRSS:"), private: bytes("RssAnon:") }
     }
 
     pub(crate) fn pid(&self) -> Pid {

@@ -11,6 +11,7 @@ use crate::client::Era;
 use crate::connect::Medians;
 use crate::contender::Contender;
 use crate::measure::{Between, CONNECTIONS, Calls, Rest, Turn, WithThreads};
+use crate::process::MemoryUse;
 
 /// Everything that was seen.
 pub(crate) struct Report {
@@ -71,8 +72,8 @@ impl Report {
              turns. *Added* is the difference from direct, on one connection.\n\n\
              ![Calls per second on 16 connections]({CHART})\n\n\
              Large results have 1 MiB, on four connections; Switchboard runs with `--result-limit 0`. It lists 1,000 tools from its\n\
-             catalog; the other gateways ask the server each time. Memory is the RSS of the gateway's own process: *idle* two seconds after\n\
-             its first call, and with 1,000 sessions that have each made one call.\n\n\
+             catalog; the other gateways ask the server each time. Memory is the RSS of the gateway's own process and, in brackets, its private\n\
+             memory: *idle* two seconds after its first call, and with 1,000 sessions that have each made one call.\n\n\
              Written by `cargo xtask bench gateway --write` on {}, {}, {cores} cores, which the\n\
              load, the gateway and the server share. On another machine, only ratios are comparable.\n\n\
              {}",
@@ -161,8 +162,8 @@ fn rest(rows: &[Rest]) -> String {
             row.large / floor,
             row.list.per_second,
             micros(row.list.cpu),
-            megabytes(row.idle),
-            row.crowded.map_or_else(|| "–".to_owned(), megabytes),
+            memory(row.idle),
+            row.crowded.map_or_else(|| "–".to_owned(), memory),
             row.cold.as_secs_f64() * 1e3,
         );
     }
@@ -185,8 +186,8 @@ pub(crate) fn threads(rows: &[WithThreads]) -> String {
                 write!(out, " {:.2} | {} |", turn.per_second / one.per_second, micros(turn.cpu));
         }
         let (idle, crowded) = row.memory;
-        let crowded = crowded.map_or_else(|| "–".to_owned(), megabytes);
-        let _ = write!(out, " {} | {crowded} |", megabytes(idle));
+        let crowded = crowded.map_or_else(|| "–".to_owned(), memory);
+        let _ = write!(out, " {} | {crowded} |", memory(idle));
     }
     out
 }
@@ -202,6 +203,11 @@ fn connect(name: &str, medians: &Medians) -> String {
 fn micros(duration: Duration) -> String {
     let micros = duration.as_secs_f64() * 1e6;
     if micros < 100.0 { format!("{micros:.1} µs") } else { format!("{micros:.0} µs") }
+}
+
+/// RSS, and in brackets the private part of it.
+fn memory(memory: MemoryUse) -> String {
+    format!("{} ({})", megabytes(memory.resident), megabytes(memory.private))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
