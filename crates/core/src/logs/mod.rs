@@ -32,7 +32,8 @@ use crate::{EngineProblem, EngineProblemKind};
 pub use follow::LogFollower;
 pub use timestamp::format_timestamp;
 
-pub(crate) use rotation::{FILES_PER_LOG, ends_in_line, rotate_files, rotated_path};
+pub use rotation::rotate_files;
+pub(crate) use rotation::{FILES_PER_LOG, ends_in_line, rotated_path};
 
 use queue::LogQueues;
 

@@ -1,6 +1,6 @@
 //! The generations of one log file: `a.log`, then `a.log.1` and so on, the oldest last.
 //!
-//! Used by the logs of servers (`logs::file`, `logs::tail`, `logs::follow`) and by the audit log. It does not decide
+//! Used by the logs of servers (`logs::file`, `logs::tail`, `logs::follow`), by the audit log and by `hub::attach` for the hub's log. It does not decide
 //! when a file is large enough to rotate, or which process may rotate it: its users do.
 
 use std::{
@@ -23,7 +23,7 @@ pub(crate) fn rotated_path(path: &Path, age: usize) -> PathBuf {
 }
 
 /// Gives every file of the log at `path` the next age; the oldest one is gone. The log has no file to write to then.
-pub(crate) fn rotate_files(path: &Path) -> io::Result<()> {
+pub fn rotate_files(path: &Path) -> io::Result<()> {
     for age in (1..FILES_PER_LOG).rev() {
         match fs::rename(rotated_path(path, age - 1), rotated_path(path, age)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -70,6 +70,21 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 // === impl Acceptor ===
 
+impl<A> Acceptor<A> {
+    /// An acceptor without connections yet.
+    pub(super) fn new(
+        answers: A,
+        tls: Option<TlsAcceptor>,
+        times: FaceTimeouts,
+        metrics: Arc<Metrics>,
+        closing: CancellationToken,
+    ) -> Self {
+        let (answers, over, tasks) =
+            (Arc::new(answers), CancellationToken::new(), TaskTracker::new());
+        Self { answers, tls, times, metrics, closing, over, tasks }
+    }
+}
+
 impl<A> Clone for Acceptor<A> {
     fn clone(&self) -> Self {
         Self {

@@ -110,8 +110,9 @@ pub async fn serve<F: ViewProvider>(
     let metrics = Arc::new(Metrics::default());
     let members = options.replicas.as_ref().map(|group| Arc::clone(&group.members));
     let rates = Arc::new(RateLimiter::new(limits.rate).shared_by(members));
-    let guard = AccessControl::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
-    let guard = Arc::new(guard);
+    let access_control =
+        AccessControl::new(&options, bound, Arc::clone(&metrics), Arc::clone(&rates));
+    let access_control = Arc::new(access_control);
     let tasks = TaskTracker::new();
     let face = Arc::new(Face {
         front,
@@ -131,23 +132,14 @@ pub async fn serve<F: ViewProvider>(
     let _following = group.map(|group| {
         AbortOnDropHandle::new(tokio::spawn(replicas::follow(Arc::clone(&face), group)))
     });
-    let answers = Arc::new(FaceRoutes::new(Arc::clone(&face), guard, beside));
-    let connections = TaskTracker::new();
-    let over = CancellationToken::new();
-    let door = Acceptor {
-        answers,
-        tls,
-        times,
-        metrics,
-        closing: shutdown,
-        over: over.clone(),
-        tasks: connections.clone(),
-    };
+    let answers = FaceRoutes::new(Arc::clone(&face), access_control, beside);
+    let acceptor = Acceptor::new(answers, tls, times, metrics, shutdown);
+    let (connections, over) = (acceptor.tasks.clone(), acceptor.over.clone());
     tokio::select! {
-        () = door.accept(&listener, limits.connections) => {}
+        () = acceptor.accept(&listener, limits.connections) => {}
         () = face.sweep_for_ever() => {}
     }
-    drop(door);
+    drop(acceptor);
     connections.close();
     let draining = tokio::time::timeout(times.drain, connections.wait());
     let drained = if face.options.probes_while_draining {
@@ -179,20 +171,12 @@ pub async fn serve_beside(
     let (limits, times) = (options.limits, options.times);
     let metrics = Arc::new(Metrics::default());
     let rates = Arc::new(RateLimiter::new(limits.rate));
-    let guard = Arc::new(AccessControl::new(&options, bound, Arc::clone(&metrics), rates));
-    let connections = TaskTracker::new();
-    let over = CancellationToken::new();
-    let door = Acceptor {
-        answers: Arc::new(ControlledRoutes::new(guard, beside)),
-        tls,
-        times,
-        metrics,
-        closing: shutdown,
-        over: over.clone(),
-        tasks: connections.clone(),
-    };
-    door.accept(&listener, limits.connections).await;
-    drop((listener, door));
+    let access_control = Arc::new(AccessControl::new(&options, bound, Arc::clone(&metrics), rates));
+    let answers = ControlledRoutes::new(access_control, beside);
+    let acceptor = Acceptor::new(answers, tls, times, metrics, shutdown);
+    let (connections, over) = (acceptor.tasks.clone(), acceptor.over.clone());
+    acceptor.accept(&listener, limits.connections).await;
+    drop((listener, acceptor));
     connections.close();
     // Event streams end only when they are cancelled.
     over.cancel();

@@ -12,7 +12,7 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use tokio::net::TcpListener;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     FaceError, FaceOptions,
@@ -86,22 +86,15 @@ pub async fn answer_probes<T>(
     let tls = options.tls.as_ref().map(TlsIdentity::acceptor).transpose()?;
     let metrics = Arc::new(Metrics::default());
     let rates = Arc::new(RateLimiter::new(options.limits.rate));
-    let guard = AccessControl::new(options, bound, Arc::clone(&metrics), rates);
+    let access_control = AccessControl::new(options, bound, Arc::clone(&metrics), rates);
     let closing = CancellationToken::new();
-    let door = Acceptor {
-        answers: Arc::new(ControlledRoutes::new(Arc::new(guard), routes(readiness))),
-        tls,
-        times: options.times,
-        metrics,
-        closing: closing.clone(),
-        over: CancellationToken::new(),
-        tasks: TaskTracker::new(),
-    };
+    let answers = ControlledRoutes::new(Arc::new(access_control), routes(readiness));
+    let acceptor = Acceptor::new(answers, tls, options.times, metrics, closing.clone());
     // However this future ends, each of its connections ends with the answer to its probe.
     let _ending = closing.drop_guard();
     tokio::select! {
         done = until => Ok(done),
-        () = door.accept(listener, MAX_PROBE_CONNECTIONS) => std::future::pending().await,
+        () = acceptor.accept(listener, MAX_PROBE_CONNECTIONS) => std::future::pending().await,
     }
 }
 

@@ -48,15 +48,19 @@ pub(super) struct FaceRoutes<F: ViewProvider> {
 
 /// Routes behind access control.
 pub(super) struct ControlledRoutes {
-    guard: Arc<AccessControl>,
+    access_control: Arc<AccessControl>,
     routes: TowerToHyperService<Router>,
 }
 
 // === impl FaceRoutes ===
 
 impl<F: ViewProvider> FaceRoutes<F> {
-    pub(super) fn new(face: Arc<Face<F>>, guard: Arc<AccessControl>, beside: Router) -> Self {
-        let others = ControlledRoutes::new(guard, routes(Arc::clone(&face), beside));
+    pub(super) fn new(
+        face: Arc<Face<F>>,
+        access_control: Arc<AccessControl>,
+        beside: Router,
+    ) -> Self {
+        let others = ControlledRoutes::new(access_control, routes(Arc::clone(&face), beside));
         Self { face, others }
     }
 }
@@ -74,15 +78,15 @@ impl<F: ViewProvider> ConnectionService for FaceRoutes<F> {
             let answered = streamable::answer(&self.face, owner, parts, body).await;
             answered.unwrap_or_else(IntoResponse::into_response)
         };
-        self.others.guard.admit_and_answer(parts, peer, answering).await
+        self.others.access_control.admit_and_answer(parts, peer, answering).await
     }
 }
 
 // === impl ControlledRoutes ===
 
 impl ControlledRoutes {
-    pub(super) fn new(guard: Arc<AccessControl>, routes: Router) -> Self {
-        Self { guard, routes: TowerToHyperService::new(routes) }
+    pub(super) fn new(access_control: Arc<AccessControl>, routes: Router) -> Self {
+        Self { access_control, routes: TowerToHyperService::new(routes) }
     }
 
     async fn route(
@@ -105,7 +109,7 @@ impl ConnectionService for ControlledRoutes {
     async fn answer(&self, request: Request<LentBody>, peer: &Peer) -> Response {
         let (parts, body) = request.into_parts();
         let answering = |parts, caller| self.route(parts, caller, body);
-        self.guard.admit_and_answer(parts, peer, answering).await
+        self.access_control.admit_and_answer(parts, peer, answering).await
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
 };
 
 use switchboard_config::private_file::{FileLock, create_private_folder};
+use switchboard_core::logs::rotate_files;
 use switchboard_wire::sanitize;
 use tokio::process::{Child, Command};
 
@@ -21,7 +22,7 @@ use crate::socket;
 /// The part of a log that an error message shows.
 const MAX_LOG_TAIL_BYTES: u64 = 4 << 10;
 
-/// A log larger than this is renamed to `.1` when the next hub starts.
+/// A log larger than this is rotated when the next hub starts.
 const MAX_LOG_BYTES: u64 = 8 << 20;
 
 /// A hub that was started and may not answer yet. Its lock keeps other clients from starting one.
@@ -85,7 +86,7 @@ fn open_log(path: &Path) -> io::Result<File> {
         create_private_folder(folder)?;
     }
     if fs::metadata(path).is_ok_and(|log| log.len() > MAX_LOG_BYTES) {
-        fs::rename(path, path.with_added_extension("1"))?;
+        rotate_files(path)?;
     }
     OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path)
 }
