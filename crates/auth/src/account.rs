@@ -29,7 +29,8 @@ pub struct SignInRecord {
     /// The clients that authorization servers registered for Switchboard, by issuer.
     pub registrations: BTreeMap<String, ClientRegistration>,
     /// Extra scopes that the next sign-in should request.
-    pub wanted: Vec<String>,
+    #[serde(rename = "wanted")]
+    pub extra_scopes: Vec<String>,
     /// Why the last token was lost, if it was.
     pub lost: Option<String>,
 }

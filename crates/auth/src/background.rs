@@ -154,7 +154,7 @@ impl OpenSignInPage for PageAddressSender {
             }
             None => {
                 tell();
-                Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
+                Box::pin(std::future::ready(Ok(SignInPageOutcome::BrowserOpened)))
             }
         }
     }

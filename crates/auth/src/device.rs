@@ -108,21 +108,21 @@ impl SignIn {
         show: &dyn ShowUserCode,
     ) -> Result<IssuedToken, Error> {
         let signer = self.signer()?;
-        let desk = found.token_endpoint(client, signer.as_ref());
+        let endpoint_client = found.token_endpoint(client, signer.as_ref());
         let scope = found.scopes.join(" ");
         let mut form = Vec::new();
         form.extend((!scope.is_empty()).then_some(("scope", scope.as_str())));
         form.extend(found.resource_name().map(|resource| ("resource", resource)));
-        let reply = desk.send(REQUEST_NAME, endpoint, &form).await?;
+        let reply = endpoint_client.send(REQUEST_NAME, endpoint, &form).await?;
         let answer: DeviceAuthorizationResponse =
-            desk.read_reply(REQUEST_NAME, endpoint, &reply, &form)?;
-        let code = answer.to_user_code(&desk)?;
+            endpoint_client.read_reply(REQUEST_NAME, endpoint, &reply, &form)?;
+        let code = answer.to_user_code(&endpoint_client)?;
         show.show(&code);
         let mut form =
             vec![("grant_type", DEVICE_CODE_GRANT), ("device_code", answer.device_code.as_str())];
         form.extend(found.resource_name().map(|resource| ("resource", resource)));
         let interval = answer.interval.map_or(DEFAULT_POLL_INTERVAL, Duration::from_secs);
-        poll(interval, code.lasts, async || desk.request_token(&form).await).await
+        poll(interval, code.lasts, async || endpoint_client.request_token(&form).await).await
     }
 }
 
@@ -134,8 +134,9 @@ fn is_unknown_client(error: &Error) -> bool {
 // === impl DeviceAuthorizationResponse ===
 
 impl DeviceAuthorizationResponse {
-    fn to_user_code(&self, desk: &TokenEndpoint<'_>) -> Result<UserCode, Error> {
-        let page = |text: &str| desk.fetcher.check_url("the page to type the code into", text);
+    fn to_user_code(&self, endpoint_client: &TokenEndpoint<'_>) -> Result<UserCode, Error> {
+        let page =
+            |text: &str| endpoint_client.fetcher.check_url("the page to type the code into", text);
         let with_code = self.verification_uri_complete.as_deref().map(page).transpose()?;
         Ok(UserCode {
             code: sanitize::sanitize_line(&self.user_code).into_owned(),

@@ -72,7 +72,7 @@ pub enum Error {
     Address { what: &'static str, url: String, zone: NetworkZone },
     /// A URL without TLS where TLS is required.
     #[error("{what} is `{url}`, and only https is safe there")]
-    Plain { what: &'static str, url: String },
+    InsecureUrl { what: &'static str, url: String },
     /// The metadata describe another resource than the server.
     #[error(
         "the server at `{server}` says that it is `{said}`: its tokens could be meant for another server"
@@ -115,7 +115,7 @@ pub enum Error {
     NoIdentityProvider,
     /// The user is not, or no longer, signed in to the identity provider.
     #[error("you are not signed in to the identity provider `{issuer}`{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
-    NobodyThere { issuer: String, why: Option<String> },
+    NotSignedIn { issuer: String, why: Option<String> },
     /// The identity provider's ID token cannot be used.
     #[error("the identity provider `{issuer}` does not say who signed in: {why}")]
     NoIdentityToken { issuer: String, why: &'static str },
@@ -126,9 +126,9 @@ pub enum Error {
     #[error("the client secret cannot be read")]
     ClientSecret(#[source] HelperError),
     /// A failure at one step of signing in through an identity provider.
-    #[error("signing in through the identity provider failed at {leg} (`{endpoint}`)")]
-    Leg {
-        leg: IdentityProviderStep,
+    #[error("signing in through the identity provider failed at {step} (`{endpoint}`)")]
+    AtStep {
+        step: IdentityProviderStep,
         endpoint: String,
         #[source]
         source: Box<Error>,
@@ -177,7 +177,7 @@ pub enum Error {
     },
     /// The implementation of `OpenSignInPage` failed.
     #[error("cannot open the page to sign in")]
-    Visit(#[source] Box<dyn std::error::Error + Send + Sync>),
+    OpenPage(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The private key for client assertions cannot be used.
     #[error("cannot sign with `{path}`: {why}")]
     Key { path: String, why: &'static str },
@@ -190,7 +190,7 @@ pub enum Error {
     },
     /// The tokens were deleted here but not revoked at the authorization server.
     #[error("the authorization server could not be notified: {why}")]
-    NotTold { why: &'static str },
+    ServerNotNotified { why: &'static str },
     /// The sign-in store could not be read or written.
     #[error(transparent)]
     Store(#[from] SignInStoreError),
@@ -205,26 +205,26 @@ pub enum Error {
 // === impl Error ===
 
 impl Error {
-    /// The cause below all [`Error::Leg`]s.
+    /// The cause below all [`Error::AtStep`]s.
     pub fn root_cause(&self) -> &Self {
         match self {
-            Self::Leg { source, .. } => source.root_cause(),
+            Self::AtStep { source, .. } => source.root_cause(),
             error => error,
         }
     }
 
     /// Wraps the error as a failure of one step.
-    pub(crate) fn at_step(self, leg: IdentityProviderStep, endpoint: &str) -> Self {
+    pub(crate) fn at_step(self, step: IdentityProviderStep, endpoint: &str) -> Self {
         match self {
             // The innermost step is the right one, and some errors belong to no step.
-            error @ (Self::Leg { .. }
+            error @ (Self::AtStep { .. }
             | Self::NoIdentityProvider
-            | Self::NobodyThere { .. }
+            | Self::NotSignedIn { .. }
             | Self::ClientSecret(_)
             | Self::Store(_)) => error,
             error => {
                 let endpoint = sanitize::sanitize_line(endpoint).into_owned();
-                Self::Leg { leg, endpoint, source: Box::new(error) }
+                Self::AtStep { step, endpoint, source: Box::new(error) }
             }
         }
     }

@@ -76,7 +76,7 @@ impl Fetcher {
         match url.scheme() {
             "https" => {}
             "http" if self.plain || zone == Some(NetworkZone::Loopback) => {}
-            "http" => return Err(Error::Plain { what, url: shown() }),
+            "http" => return Err(Error::InsecureUrl { what, url: shown() }),
             _ => return Err(Error::NotAUrl { what, url: shown() }),
         }
         match zone {

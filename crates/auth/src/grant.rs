@@ -4,7 +4,7 @@
 //! Used by `sign_in` and `oauth_credentials` for entries with `oauth.grant` or `oauth.xaa`. It does not open
 //! a page of the server; `SignIn::run_attended` may open one of the identity provider.
 
-use switchboard_config::Grant;
+use switchboard_config::OAuthGrant;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
 use crate::client_registration;
@@ -39,9 +39,9 @@ impl SignIn {
         let oauth = &self.target().oauth;
         match oauth.grant {
             _ if oauth.xaa == Some(true) => GrantMethod::Organisation,
-            Some(Grant::ClientCredentials) => GrantMethod::Client,
-            Some(Grant::JwtBearer) => GrantMethod::Statement,
-            Some(Grant::AuthorizationCode) | None => GrantMethod::Person,
+            Some(OAuthGrant::ClientCredentials) => GrantMethod::Client,
+            Some(OAuthGrant::JwtBearer) => GrantMethod::Statement,
+            Some(OAuthGrant::AuthorizationCode) | None => GrantMethod::Person,
         }
     }
 
@@ -76,7 +76,7 @@ impl SignIn {
         visit: &dyn OpenSignInPage,
     ) -> Result<OAuthAccount, Error> {
         match self.run_unattended(demand).await {
-            Err(error) if matches!(error.root_cause(), Error::NobodyThere { .. }) => {
+            Err(error) if matches!(error.root_cause(), Error::NotSignedIn { .. }) => {
                 self.require_identity_provider()?.login(visit).await?;
                 self.run_unattended(demand).await
             }

@@ -173,13 +173,13 @@ impl SignIn {
         let fetcher = self.fetcher(account.server_zone)?;
         let signer = self.signer()?;
         let prover = account.key.as_ref().and_then(DpopProver::from_secret);
-        let desk = TokenEndpoint {
+        let endpoint_client = TokenEndpoint {
             prover: prover.as_ref(),
             ..account.token_endpoint(&fetcher, signer.as_ref())
         };
         let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", token)];
         form.extend(account.resource.as_deref().map(|resource| ("resource", resource)));
-        let granted = desk.request_token(&form).await?;
+        let granted = endpoint_client.request_token(&form).await?;
         Ok(OAuthAccount {
             access: granted.access,
             // A refresh token that is not replaced stays valid.
@@ -264,7 +264,7 @@ impl SignIn {
             (Some(url), _) => IssuerSource::Configured(url),
             (None, Some(resource)) => {
                 let first = resource.authorization_servers.first();
-                IssuerSource::Named(first.ok_or(Error::NoAuthorizationServer)?)
+                IssuerSource::ResourceMetadata(first.ok_or(Error::NoAuthorizationServer)?)
             }
             (None, None) => IssuerSource::Beside(url),
         };
@@ -425,7 +425,7 @@ impl SignIn {
         self.change_locked(lock, |record| {
             record.registrations = learnt.registrations;
             record.account = Some(kept);
-            record.wanted = Vec::new();
+            record.extra_scopes = Vec::new();
             record.lost = None;
         })
         .await?;
@@ -481,10 +481,10 @@ impl OAuthAccount {
 impl SignInRecord {
     /// The extra scopes for the next sign-in with `issuer`: the missing ones, and those requested before.
     fn wanted_scopes(&self, issuer: &str) -> Vec<String> {
-        if self.wanted.is_empty() {
+        if self.extra_scopes.is_empty() {
             return Vec::new();
         }
-        let mut wanted = self.wanted.clone();
+        let mut wanted = self.extra_scopes.clone();
         if let Some(account) = self.account.as_ref().filter(|account| account.issuer == issuer) {
             scopes::add_missing_scopes(&mut wanted, &account.scopes);
         }

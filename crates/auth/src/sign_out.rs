@@ -23,7 +23,9 @@ pub async fn sign_out(sign_in: &SignIn) -> Result<Option<Result<(), Error>>, Err
     // The record is deleted last: if this process dies before, the tokens are still on record.
     let told = match &record.account {
         Some(account) => Some(revoke_in_time(sign_in, account).await),
-        None if is_lost => Some(Err(Error::NotTold { why: "the tokens cannot be read any more" })),
+        None if is_lost => {
+            Some(Err(Error::ServerNotNotified { why: "the tokens cannot be read any more" }))
+        }
         None => None,
     };
     sign_in.stored_record().remove().await?;
@@ -32,30 +34,30 @@ pub async fn sign_out(sign_in: &SignIn) -> Result<Option<Result<(), Error>>, Err
 
 async fn revoke_in_time(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), Error> {
     let told = timeout(REVOCATION_TIMEOUT, revoke(sign_in, account)).await;
-    told.unwrap_or(Err(Error::NotTold { why: "it did not answer in time" }))
+    told.unwrap_or(Err(Error::ServerNotNotified { why: "it did not answer in time" }))
 }
 
 async fn revoke(sign_in: &SignIn, account: &OAuthAccount) -> Result<(), Error> {
     let Some(endpoint) = &account.revocation_endpoint else {
-        return Err(Error::NotTold { why: "it does not revoke tokens; they expire" });
+        return Err(Error::ServerNotNotified { why: "it does not revoke tokens; they expire" });
     };
     let fetcher = sign_in.fetcher(account.server_zone)?;
     let signer = sign_in.signer()?;
-    let desk = account.token_endpoint(&fetcher, signer.as_ref());
+    let endpoint_client = account.token_endpoint(&fetcher, signer.as_ref());
     let refresh = match &account.refresh {
-        Some(refresh) => desk.revoke(endpoint, refresh.expose(), "refresh_token").await,
+        Some(refresh) => endpoint_client.revoke(endpoint, refresh.expose(), "refresh_token").await,
         None => Ok(()),
     };
     // A refused refresh token does not keep the access token from being revoked.
-    refresh.and(revoke_access(&desk, endpoint, account).await)
+    refresh.and(revoke_access(&endpoint_client, endpoint, account).await)
 }
 
 async fn revoke_access(
-    desk: &TokenEndpoint<'_>,
+    endpoint_client: &TokenEndpoint<'_>,
     endpoint: &str,
     account: &OAuthAccount,
 ) -> Result<(), Error> {
-    match desk.revoke(endpoint, account.access.expose(), "access_token").await {
+    match endpoint_client.revoke(endpoint, account.access.expose(), "access_token").await {
         // A self-contained token cannot be revoked (RFC 7009, 2.2.1); it expires soon.
         Err(error) if error.is_refusal("unsupported_token_type") => Ok(()),
         revoked => revoked,

@@ -73,7 +73,7 @@ pub(crate) fn for_error(error: &Error, subject: &Subject<'_>) -> Option<String> 
         }
         Error::Timeout { .. } => return Some(of_timeout(subject)),
         // The error came from a hub, which has added its hint already.
-        Error::Told(_) => return None,
+        Error::Remote(_) => return None,
         Error::NoCommonVersion { .. } => {
             "the server speaks other versions of the protocol; an update of the server or of Switchboard may help"
         }

@@ -181,7 +181,7 @@ pub(crate) fn host_options(
     let mut options = options(PLUGINS_SERVER)?;
     options.terms = run_options(&settings.all);
     let own = settings.each.iter().map(|(name, own)| (name.clone(), run_options(own)));
-    options.own = own.collect();
+    options.by_plugin = own.collect();
     options.copies = state.join("plugins");
     // Without a log file the host still keeps the last lines in memory.
     options.logs = ServerLogs::open(state.join("logs")).ok();

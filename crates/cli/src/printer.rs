@@ -113,7 +113,7 @@ impl Printer {
     }
 
     /// The limit on the size of a printed result.
-    pub(crate) fn room(&self) -> ResultLimit {
+    pub(crate) fn result_limit(&self) -> ResultLimit {
         if self.is_screen() { ResultLimit::Screen } else { ResultLimit::Pipe }
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn view_config(caller: &Caller, view: &ViewOptions) -> Desired {
     if view.agent.is_none() {
         return (*caller.first_desired).clone();
     }
-    let resolve = view.resolve_options(caller.asked());
+    let resolve = view.resolve_options(caller.resolve_options());
     ConfigWorkspace::new(caller.surroundings.clone(), resolve).desired()
 }
 

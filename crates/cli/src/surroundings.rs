@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use switchboard_config::{
-    ConfigWorkspace, Desired, DynamicConfig, EnvironmentVariables, HostContext, Limits, Platform,
-    ResolveOptions, read_limits,
+    ConfigWorkspace, Desired, DynamicConfig, EnvironmentVariables, HostContext, LimitSettings,
+    Platform, ResolveOptions, read_limits,
 };
 use switchboard_core::ide;
 
@@ -103,7 +103,7 @@ impl Caller {
     }
 
     /// The options of the command line that configuration depends on.
-    pub(crate) fn asked(&self) -> &ResolveOptions {
+    pub(crate) fn resolve_options(&self) -> &ResolveOptions {
         &self.asked
     }
 
@@ -261,7 +261,7 @@ fn inputs(global: &Global) -> Result<(HostContext, ResolveOptions), Failure> {
 
 /// The limits of the user's and the administrator's settings, for decisions before there is a runtime; `None` where
 /// the command is about to fail.
-pub(crate) fn owned_limits(global: &Global) -> Option<Limits> {
+pub(crate) fn owned_limits(global: &Global) -> Option<LimitSettings> {
     inputs(global).ok().map(|(surroundings, _)| read_limits(&surroundings))
 }
 

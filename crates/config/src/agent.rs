@@ -12,8 +12,8 @@ use crate::entry::ToolFilter;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
 use crate::source::{
-    ConfigMember, ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation, SourceOrigin,
-    yaml,
+    ConfigMember, ConfigNode, ConfigValue, LocatedValue, ObjectFields, SourceLocation,
+    SourceOrigin, yaml,
 };
 
 /// The requested agent, as far as it is trusted.
@@ -40,7 +40,7 @@ pub(crate) struct AgentFile {
     pub(crate) start_folder: PathBuf,
     /// The agent's servers; absent means all.
     pub(crate) servers: Option<Vec<AgentServer>>,
-    pub(crate) required: Vec<Located<String>>,
+    pub(crate) required: Vec<LocatedValue<String>>,
     pub(crate) tools: ToolFilter,
     pub(crate) prompt: String,
 }
@@ -49,7 +49,7 @@ pub(crate) struct AgentFile {
 #[derive(Debug, Clone)]
 pub(crate) enum AgentServer {
     /// A configured server, by name.
-    Named(Located<String>),
+    ByName(LocatedValue<String>),
     /// An inline server, which lives as long as the agent's session.
     Inline(ConfigMember),
 }
@@ -127,7 +127,7 @@ fn servers(fields: &mut ObjectFields<'_>) -> Option<Vec<AgentServer>> {
 fn server(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Vec<AgentServer> {
     match &node.value {
         ConfigValue::String(name) => {
-            vec![AgentServer::Named(Located::new(name.clone(), node.at.clone()))]
+            vec![AgentServer::ByName(LocatedValue::new(name.clone(), node.at.clone()))]
         }
         ConfigValue::Object(members) => members.iter().cloned().map(AgentServer::Inline).collect(),
         _ => {

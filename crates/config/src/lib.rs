@@ -70,9 +70,9 @@ pub use baseline_env::{
 };
 pub use command_line::{command_line, quote_arguments};
 pub use entry::{
-    ElicitationAnswerer, Entry, EntryCredential, Grant, Ide, InheritEnv, OAuth, ProtocolEra,
-    QuestionSettings, Remote, ServerSignature, Share, SignInOwner, StartPolicy, Stdio, Tls,
-    ToolFilter, Transport,
+    ElicitationAnswerer, Entry, EntryCredential, IdeTransport, InheritEnv, OAuth, OAuthGrant,
+    ProtocolEra, QuestionSettings, RemoteTransport, ServerSharing, ServerSignature, SignInOwner,
+    StartPolicy, StdioTransport, TlsFiles, ToolFilter, Transport,
 };
 pub use entry_check::{EntryCheck, check_entry, parse_entry};
 pub use error::Error;
@@ -88,19 +88,21 @@ pub use policy::{
 pub use problem::{ConfigProblem, ConfigProblemKind, ProblemHint, ProblemSeverity};
 pub use resolve::{
     BUILTIN_SERVER, ClassifierCommand, Desired, DesiredServer, DiscoveredServer, EDITOR_SERVER,
-    EffectiveSettings, Hook, NotReadyReason, PLUGINS_SERVER, PermissionRule, PermissionRules,
-    SecretVisibility, ServerReadiness, ShadowedEntry, UndecidedItem, native_plugin_paths,
-    read_limits, resolve_desired,
+    EffectiveHook, EffectiveSettings, NotReadyReason, PLUGINS_SERVER, PermissionRule,
+    PermissionRules, SecretVisibility, ServerReadiness, ShadowedEntry, UndecidedItem,
+    native_plugin_paths, read_limits, resolve_desired,
 };
 pub use rule_edit::RuleList;
 pub use scope::{Scope, UnknownScope};
-pub use search_path::{SearchPath, SkipReason, restricted_path};
+pub use search_path::{FolderSkipReason, SearchPath, restricted_path};
 pub use settings::{
     ArgumentCondition, ArgumentPointer, ConditionalRule, ConnectorSource, HookCommand, HookEvent,
-    HookGroup, IdentityProvider, InvalidArgumentPointer, InvalidPermissionRule, Limits, Mode,
-    Permissions, PluginSettings, PluginTerms, RuleAudience, ServerEntries, Settings, ToolPattern,
-    WrittenRule,
+    HookGroup, IdentityProvider, InvalidArgumentPointer, InvalidPermissionRule, LimitSettings,
+    PermissionMode, Permissions, PluginSettings, PluginTerms, RuleAudience, ServerEntries,
+    Settings, ToolPattern, WrittenRule,
 };
-pub use source::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation, SourceOrigin};
+pub use source::{
+    ConfigMember, ConfigNode, ConfigValue, LocatedValue, SourceLocation, SourceOrigin,
+};
 pub use url_security::is_encrypted_or_local;
 pub use workspace::{ConfigWorkspace, ConfiguredEntry, OnExistingEntry, ServerSwitch};

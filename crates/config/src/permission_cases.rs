@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint, ProblemSeverity};
-use crate::settings::Mode;
+use crate::settings::PermissionMode;
 use crate::source::{
-    ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation, SourceOrigin, jsonc, yaml,
+    ConfigNode, ConfigValue, LocatedValue, ObjectFields, SourceLocation, SourceOrigin, jsonc, yaml,
 };
 
 /// What happens to a call.
@@ -41,7 +41,7 @@ pub struct PermissionCase {
     /// The arguments, as JSON.
     pub arguments: String,
     /// The mode of the session, if it names one.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// What should happen.
     pub expect: CallVerdict,
 }
@@ -85,7 +85,7 @@ fn decode_case(node: &ConfigNode, problems: &mut Vec<ConfigProblem>) -> Option<P
     let expect = fields.required("expect");
     let expect = expect.and_then(|word| choose(&mut fields, &word, CallVerdict::from_word));
     let mode = fields.text("mode");
-    let mode = mode.and_then(|word| choose(&mut fields, &word, Mode::from_word));
+    let mode = mode.and_then(|word| choose(&mut fields, &word, PermissionMode::from_word));
     let case = PermissionCase {
         at: node.at.clone(),
         principal: fields.string("as"),
@@ -106,7 +106,7 @@ fn arguments(node: &ConfigNode) -> String {
 
 fn choose<T>(
     fields: &mut ObjectFields<'_>,
-    word: &Located<String>,
+    word: &LocatedValue<String>,
     from_word: impl Fn(&str) -> Option<T>,
 ) -> Option<T> {
     let found = from_word(&word.value);

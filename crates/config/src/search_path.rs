@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 /// The caller's `PATH`, checked for commands that start in one folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchPath {
-    folders: Vec<(PathBuf, Option<SkipReason>)>,
+    folders: Vec<(PathBuf, Option<FolderSkipReason>)>,
 }
 
 /// Why a folder of `PATH` is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SkipReason {
+pub enum FolderSkipReason {
     /// The folder is not absolute, so it would depend on where a process starts.
     Relative,
     /// The folder lies in the caller's project, and the command was not approved for that folder.
@@ -40,9 +40,9 @@ impl SearchPath {
     }
 
     /// The skipped folders, each once.
-    pub fn skipped(&self) -> impl Iterator<Item = (&Path, SkipReason)> {
+    pub fn skipped(&self) -> impl Iterator<Item = (&Path, FolderSkipReason)> {
         let skipped = self.folders.iter().enumerate();
-        let is_first = |(at, pair): &(usize, &(PathBuf, Option<SkipReason>))| {
+        let is_first = |(at, pair): &(usize, &(PathBuf, Option<FolderSkipReason>))| {
             !self.folders[..*at].contains(*pair)
         };
         skipped
@@ -104,14 +104,14 @@ impl ProjectFolder {
         }
     }
 
-    fn skip_reason(&self, folder: &Path) -> Option<SkipReason> {
+    fn skip_reason(&self, folder: &Path) -> Option<FolderSkipReason> {
         if !folder.is_absolute() {
-            return Some(SkipReason::Relative);
+            return Some(FolderSkipReason::Relative);
         }
         let Self::Other(named, real) = self else { return None };
         let is_inside = |folder: &Path| folder.starts_with(named) || folder.starts_with(real);
         (is_inside(folder) || is_inside(&canonical_or_same(folder)))
-            .then_some(SkipReason::InsideProject)
+            .then_some(FolderSkipReason::InsideProject)
     }
 }
 
@@ -120,9 +120,9 @@ fn canonical_or_same(folder: &Path) -> PathBuf {
     folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
 
-// === impl SkipReason ===
+// === impl FolderSkipReason ===
 
-impl fmt::Display for SkipReason {
+impl fmt::Display for FolderSkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Relative => "it is not an absolute path",

@@ -354,7 +354,7 @@ mod tests {
     use super::*;
     use crate::entry::{Completeness, decode_entry};
     use crate::settings::decode_settings;
-    use crate::source::{ASKED, SourceOrigin, jsonc};
+    use crate::source::{REQUESTED_MEMBERS, SourceOrigin, jsonc};
 
     /// All members on the page, as `Type.member`.
     fn listed() -> BTreeSet<String> {
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_is_listed_is_what_is_read() {
-        ASKED.with_borrow_mut(BTreeSet::clear);
+        REQUESTED_MEMBERS.with_borrow_mut(BTreeSet::clear);
         let mut problems = Vec::new();
         let node = |text| jsonc::parse(&SourceOrigin::text("file"), text).unwrap();
         decode_settings(&node(FILE), "file", &mut problems);
@@ -420,7 +420,7 @@ mod tests {
             decode_entry(name, &node(text), Completeness::Complete, &mut problems).unwrap();
         }
         assert!(problems.is_empty(), "{problems:?}");
-        let asked = ASKED.with_borrow(Clone::clone);
+        let asked = REQUESTED_MEMBERS.with_borrow(Clone::clone);
         let types = |what: &str| {
             let found = CALLED.iter().find(|(called, _)| *called == what);
             found.unwrap_or_else(|| panic!("nothing is known of {what}")).1

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_config::{
-    EnvironmentVariables, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
+    EnvironmentVariables, HostContext, PermissionMode, Platform, ResolveOptions, resolve_desired,
 };
 use switchboard_core::agent_loop::Toolbox;
 use switchboard_core::{Engine, EngineOptions, Session, Workspace, WorkspaceId};
@@ -45,7 +45,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     engine.settled_snapshot(&workspace.id, Duration::from_secs(10)).await;
 
     // A session that may call whatever no rule forbids.
-    let session = Session { mode: Some(Mode::BypassPermissions), ..Session::new("agent") };
+    let session =
+        Session { mode: Some(PermissionMode::BypassPermissions), ..Session::new("agent") };
     let caller = engine.attach(&workspace.id, session)?;
     let tools = Toolbox::new(engine.clone(), caller);
 

@@ -10,11 +10,11 @@ use crate::principal::LOCAL_PRINCIPAL;
 
 /// Where a principal finds room for one more item in a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PoolRoom<'a> {
+pub enum PoolSpace<'a> {
     /// The pool has room.
     Free,
     /// The principal has used up its share: one of its own items has to go.
-    Own,
+    EvictCaller,
     /// The pool is full, and this principal holds the most: one of its items has to go.
     Other(&'a str),
 }
@@ -30,7 +30,7 @@ pub fn find_room<'a>(
     limit: usize,
     holders: impl IntoIterator<Item = &'a str>,
     principal: &str,
-) -> PoolRoom<'a> {
+) -> PoolSpace<'a> {
     let mut held: HashMap<&str, usize> = HashMap::new();
     let mut all = 0;
     for holder in holders {
@@ -40,12 +40,12 @@ pub fn find_room<'a>(
     let own = held.get(principal).copied().unwrap_or_default();
     let free = limit.saturating_sub(all);
     if !has_used_up_share(principal, own, free) {
-        return PoolRoom::Free;
+        return PoolSpace::Free;
     }
     let is_helped = own == 0 || principal == LOCAL_PRINCIPAL;
     match held.into_iter().max_by_key(|(_, count)| *count) {
-        Some((largest, count)) if is_helped && count > own => PoolRoom::Other(largest),
-        _ => PoolRoom::Own,
+        Some((largest, count)) if is_helped && count > own => PoolSpace::Other(largest),
+        _ => PoolSpace::EvictCaller,
     }
 }
 
@@ -55,22 +55,22 @@ mod tests {
 
     #[test]
     fn a_principal_finds_room_whatever_another_holds() {
-        let check = |held: &[(&'static str, usize)], principal: &str, expected: PoolRoom<'_>| {
+        let check = |held: &[(&'static str, usize)], principal: &str, expected: PoolSpace<'_>| {
             let holders = held.iter().flat_map(|(who, count)| std::iter::repeat_n(*who, *count));
             assert_eq!(find_room(8, holders, principal), expected, "{held:?} {principal}");
         };
-        check(&[], "ada", PoolRoom::Free);
-        check(&[("ada", 3)], "ada", PoolRoom::Free);
-        check(&[("ada", 4)], "ada", PoolRoom::Own);
-        check(&[("ada", 4)], "bob", PoolRoom::Free);
-        check(&[("ada", 4), ("bob", 1)], "bob", PoolRoom::Free);
-        check(&[("ada", 4), ("bob", 2)], "bob", PoolRoom::Own);
-        check(&[("local", 7)], "local", PoolRoom::Free);
-        check(&[("local", 8)], "local", PoolRoom::Own);
-        check(&[("local", 7), ("ada", 1)], "local", PoolRoom::Own);
-        check(&[("local", 7), ("ada", 1)], "ada", PoolRoom::Own);
-        check(&[("local", 7), ("ada", 1)], "bob", PoolRoom::Other("local"));
-        check(&[("local", 3), ("ada", 5)], "local", PoolRoom::Other("ada"));
-        check(&[("ada", 4), ("bob", 2), ("eve", 1), ("joe", 1)], "dan", PoolRoom::Other("ada"));
+        check(&[], "ada", PoolSpace::Free);
+        check(&[("ada", 3)], "ada", PoolSpace::Free);
+        check(&[("ada", 4)], "ada", PoolSpace::EvictCaller);
+        check(&[("ada", 4)], "bob", PoolSpace::Free);
+        check(&[("ada", 4), ("bob", 1)], "bob", PoolSpace::Free);
+        check(&[("ada", 4), ("bob", 2)], "bob", PoolSpace::EvictCaller);
+        check(&[("local", 7)], "local", PoolSpace::Free);
+        check(&[("local", 8)], "local", PoolSpace::EvictCaller);
+        check(&[("local", 7), ("ada", 1)], "local", PoolSpace::EvictCaller);
+        check(&[("local", 7), ("ada", 1)], "ada", PoolSpace::EvictCaller);
+        check(&[("local", 7), ("ada", 1)], "bob", PoolSpace::Other("local"));
+        check(&[("local", 3), ("ada", 5)], "local", PoolSpace::Other("ada"));
+        check(&[("ada", 4), ("bob", 2), ("eve", 1), ("joe", 1)], "dan", PoolSpace::Other("ada"));
     }
 }

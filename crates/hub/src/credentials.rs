@@ -13,7 +13,7 @@ use switchboard_auth::{
     SignInTarget, UserPresence,
 };
 use switchboard_config::{
-    ConfigWorkspace, DesiredServer, Entry, EntryCredential, Remote, Scope, Transport,
+    ConfigWorkspace, DesiredServer, Entry, EntryCredential, RemoteTransport, Scope, Transport,
     baseline_environment, restricted_path,
 };
 use switchboard_core::connection;
@@ -83,7 +83,7 @@ impl CredentialSources {
     fn helper(
         &self,
         line: &str,
-        remote: &Remote,
+        remote: &RemoteTransport,
         server: &DesiredServer,
         environment: &ProcessEnvironment,
     ) -> Arc<dyn CredentialProvider> {
@@ -203,7 +203,7 @@ fn server_pool_options(
 }
 
 /// The remote server of an entry and its `headers_helper`, if it has one.
-fn entry_helper(entry: &Entry) -> Option<(&Remote, &str)> {
+fn entry_helper(entry: &Entry) -> Option<(&RemoteTransport, &str)> {
     match &entry.transport {
         Transport::Http(remote) | Transport::Sse(remote) | Transport::Ws(remote) => {
             Some((remote, remote.headers_helper.as_deref()?))

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::Limits;
+use switchboard_config::LimitSettings;
 use switchboard_gateway::face::{self, FaceOptions, Readiness};
 use switchboard_wire::json::Raw;
 use tokio::net::TcpListener;
@@ -66,7 +66,7 @@ impl BoundAddress {
     pub async fn answer_probes_while<T>(
         &self,
         access: &AccessSetup,
-        limits: &Limits,
+        limits: &LimitSettings,
         opening: impl Future<Output = T>,
     ) -> Result<T, HubError> {
         let options = access.face_options(limits, self.address);

@@ -70,7 +70,7 @@ impl LocalHub {
         let stop = CancellationToken::new();
         let workspaces =
             Arc::new(WorkspaceRegistry::new(engine.clone(), program, plugins, Arc::clone(&advice)));
-        let usage = options.pulse.clone();
+        let usage = options.usage.clone();
         let admin = AdminApi::new(engine.clone(), workspaces.clone(), advice, usage, stop.clone());
         let service = Arc::new(HubService { workspaces: workspaces.clone(), admin });
         let state_dir = program.host.state_dir.clone();

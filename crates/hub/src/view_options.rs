@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Mode, ResolveOptions};
+use switchboard_config::{PermissionMode, ResolveOptions};
 use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::ToolSearch;
 use switchboard_gateway::face::FaceLimits;
@@ -29,7 +29,7 @@ pub struct ViewOptions {
     /// The agent whose servers and tools the client sees.
     pub agent: Option<String>,
     /// The permission mode for calls that no rule decides; that of the settings if absent.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// Whether tools are listed or looked for.
     #[serde(with = "ToolSearchJson")]
     pub tool_search: ToolSearch,
@@ -131,7 +131,7 @@ impl ViewOptions {
             names: NameStyle::Full,
             servers: Vec::new(),
             agent,
-            mode: Some(Mode::Default),
+            mode: Some(PermissionMode::Default),
             tool_search: ToolSearch::Off,
             result_limit: None,
             without_project_servers: false,
@@ -187,7 +187,7 @@ mod tests {
         let options = FacesOptions {
             view: ViewOptions {
                 names: NameStyle::Gateway,
-                mode: Some(Mode::BypassPermissions),
+                mode: Some(PermissionMode::BypassPermissions),
                 tool_search: ToolSearch::Auto,
                 result_limit: Some(5),
                 ..ViewOptions::plain(Some("a".to_owned()))

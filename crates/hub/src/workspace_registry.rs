@@ -234,7 +234,7 @@ impl WorkspaceHost for WorkspaceRegistry {
             };
             // The client that asks has just looked at the files.
             synced.reload().await;
-            Ok(OpenWorkspace { id: synced.workspace().clone(), held: Box::new(synced) })
+            Ok(OpenWorkspace { id: synced.workspace().clone(), keep_open: Box::new(synced) })
         })
     }
 

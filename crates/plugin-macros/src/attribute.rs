@@ -65,7 +65,7 @@ impl Attribute {
     }
 
     /// Generates the SDK's `ItemInfo`.
-    pub(crate) fn named(&self, function: &Function) -> TokenStream {
+    pub(crate) fn item_info(&self, function: &Function) -> TokenStream {
         let name = match &self.name {
             Some(name) => name.clone(),
             None => LitStr::new(&function.name().to_string(), function.name().span()),

@@ -24,7 +24,7 @@ use function::Function;
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
     let function = parse_macro_input!(item as Function);
-    let (named, note) = (attribute.named(&function), attribute.note());
+    let (named, note) = (attribute.item_info(&function), attribute.note());
     let call = function.call();
     let item = quote! {
         ::switchboard_plugin_sdk::Item::tool(#named, #note, #call)
@@ -40,7 +40,7 @@ pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
 pub fn prompt(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let attribute = parse_macro_input!(attribute as Attribute);
     let function = parse_macro_input!(item as Function);
-    let named = attribute.named(&function);
+    let named = attribute.item_info(&function);
     let call = function.call();
     let item = quote! { ::switchboard_plugin_sdk::Item::prompt(#named, #call) };
     function.with_item(&item, attribute.completer()).into()
@@ -79,6 +79,6 @@ fn placed(
         Ok(place) => place,
         Err(error) => return error.into_compile_error().into(),
     };
-    let named = attribute.named(function);
+    let named = attribute.item_info(function);
     function.with_item(&quote!(#kind(#named, #place, #call)), attribute.completer()).into()
 }

@@ -14,7 +14,7 @@ pub type Result<T> = std::result::Result<T, Failure>;
 pub enum Failure {
     /// The request was understood and cannot be done. For a tool, the client gets an error result that its
     /// model reads; for any other item, a JSON-RPC error.
-    Said(String),
+    Message(String),
     /// A JSON-RPC error, for invalid requests.
     Rpc {
         /// The error code; -32602 stands for invalid parameters.
@@ -33,7 +33,7 @@ pub enum Failure {
 impl Failure {
     /// A request that was understood and cannot be done.
     pub fn new(text: impl fmt::Display) -> Self {
-        Self::Said(text.to_string())
+        Self::Message(text.to_string())
     }
 
     /// Invalid parameters.
@@ -49,7 +49,7 @@ impl Failure {
     /// The JSON-RPC error.
     pub(crate) fn to_rpc(&self) -> Value {
         match self {
-            Self::Said(message) => json!({ "code": -32603, "message": message }),
+            Self::Message(message) => json!({ "code": -32603, "message": message }),
             Self::Rpc { code, message, data: None } => json!({ "code": code, "message": message }),
             Self::Rpc { code, message, data: Some(data) } => {
                 json!({ "code": code, "message": message, "data": data })
@@ -69,6 +69,6 @@ impl<E: std::error::Error> From<E> for Failure {
             text.push_str(&cause.to_string());
             next = cause.source();
         }
-        Self::Said(text)
+        Self::Message(text)
     }
 }

@@ -91,7 +91,7 @@ impl Item {
             match function(arguments, cx).into_tool_result() {
                 Ok(result) => Ok(result.into_value()),
                 // The failure becomes a result: the model reads it and tries something else.
-                Err(Failure::Said(text)) => Ok(ToolResult::error(text).into_value()),
+                Err(Failure::Message(text)) => Ok(ToolResult::error(text).into_value()),
                 Err(failure) => Err(failure),
             }
         };

@@ -35,7 +35,7 @@ pub(crate) struct PluginCatalog {
 /// An item: its slot, its offer and its index among items of its kind.
 #[derive(Clone)]
 pub(crate) struct ItemRef {
-    pub(crate) seat: Arc<PluginSlot>,
+    pub(crate) slot: Arc<PluginSlot>,
     pub(crate) offer: Arc<PluginOffer>,
     at: usize,
 }
@@ -64,12 +64,12 @@ impl ItemRef {
 
 impl PluginCatalog {
     /// Merges the items of all slots. Of two items with one name, the first plugin's is used.
-    pub(crate) fn from_slots(seats: &[Arc<PluginSlot>]) -> Self {
+    pub(crate) fn from_slots(slots: &[Arc<PluginSlot>]) -> Self {
         let mut catalog = Self::default();
         let mut shown: [Vec<Raw>; 4] = Default::default();
-        for seat in seats {
-            let Some(offer) = seat.offer() else { continue };
-            catalog.add(seat, &offer, &mut shown);
+        for slot in slots {
+            let Some(offer) = slot.offer() else { continue };
+            catalog.add(slot, &offer, &mut shown);
         }
         for (at, items) in shown.iter().enumerate() {
             catalog.lists[at] = Some(list_result(LIST_KEYS[at].1, items));
@@ -77,11 +77,11 @@ impl PluginCatalog {
         catalog
     }
 
-    fn add(&mut self, seat: &Arc<PluginSlot>, offer: &Arc<PluginOffer>, shown: &mut [Vec<Raw>; 4]) {
-        let place = |at| ItemRef { seat: seat.clone(), offer: offer.clone(), at };
+    fn add(&mut self, slot: &Arc<PluginSlot>, offer: &Arc<PluginOffer>, shown: &mut [Vec<Raw>; 4]) {
+        let place = |at| ItemRef { slot: slot.clone(), offer: offer.clone(), at };
         let problem = |what: String| PluginProblem {
             plugin: sanitize::sanitize_line(&offer.name).into_owned(),
-            file: seat.file.clone(),
+            file: slot.file.clone(),
             what,
         };
         self.problems.extend(offer.problems.iter().cloned().map(problem));

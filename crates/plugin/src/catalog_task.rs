@@ -18,7 +18,7 @@ use crate::{
     catalog::PluginCatalog,
     fault::PluginFault,
     files::{self, FileStamp, PrivateCopies},
-    messages::{WorkerReady, said},
+    messages::{WorkerReady, worker_method},
     offer::PluginOffer,
     options::PluginHostOptions,
     plugins::Inner,
@@ -58,10 +58,10 @@ impl SlotContext {
         &self,
         load: &PluginImage,
         limits: WorkerLimits,
-        seat: usize,
+        slot_index: usize,
     ) -> Result<(Arc<Worker>, WorkerReady), PluginFault> {
         let order = WorkerOrder { load: load.clone(), limits };
-        Worker::start(&order, &self.options, seat, &self.news).await
+        Worker::start(&order, &self.options, slot_index, &self.news).await
     }
 
     /// Notifies the catalog task. If its queue is full, the queued messages have this effect already.
@@ -98,9 +98,9 @@ pub(crate) async fn run_catalog_task(
 async fn sweep(inner: &Arc<Inner>) {
     inner.parked.sweep(inner.host.options.times.question);
     inner.tasks.sweep();
-    for seat in inner.slots() {
-        seat.sweep();
-        seat.ensure_subscribed_worker(&inner.host);
+    for slot in inner.slots() {
+        slot.sweep();
+        slot.ensure_subscribed_worker(&inner.host);
     }
     if inner.polls {
         scan_folders(inner).await;
@@ -122,22 +122,22 @@ pub(crate) async fn scan_folders(inner: &Arc<Inner>) {
     let folders = inner.folders.clone();
     let found = tokio::task::spawn_blocking(move || scan_files(&folders)).await.unwrap_or_default();
     let mut changed = false;
-    for seat in inner.slots() {
-        let Some(file) = &seat.file else { continue };
+    for slot in inner.slots() {
+        let Some(file) = &slot.file else { continue };
         let is_there = found.iter().any(|(path, _)| path == file);
-        if !is_there && seat.looks_changed(None) {
-            seat.remove();
+        if !is_there && slot.looks_changed(None) {
+            slot.remove();
             changed = true;
         }
     }
     let fresh: Vec<_> = found
         .into_iter()
         .map(|(path, look)| (inner.slot_of(&path), path, look))
-        .filter(|(seat, _, look)| seat.looks_changed(Some(*look)))
+        .filter(|(slot, _, look)| slot.looks_changed(Some(*look)))
         .collect();
     // Loaded concurrently, so that a slow plugin does not delay the others.
     let mut taking = stream::iter(fresh)
-        .map(|(seat, path, _)| async move { load_changed_file(inner, &seat, path).await })
+        .map(|(slot, path, _)| async move { load_changed_file(inner, &slot, path).await })
         .buffer_unordered(MAX_LOADS_AT_ONCE);
     while let Some(is_different) = taking.next().await {
         changed |= is_different;
@@ -153,22 +153,22 @@ fn scan_files(folders: &[PathBuf]) -> Vec<(PathBuf, FileStamp)> {
 }
 
 /// Loads a changed file. Returns whether the slot's version has changed.
-async fn load_changed_file(inner: &Arc<Inner>, seat: &Arc<PluginSlot>, path: PathBuf) -> bool {
+async fn load_changed_file(inner: &Arc<Inner>, slot: &Arc<PluginSlot>, path: PathBuf) -> bool {
     let host = inner.host.clone();
     let copy = tokio::task::spawn_blocking(move || host.copies.copy_file(&path)).await;
     let copy = match copy {
         Ok(Ok(copy)) => copy,
         Ok(Err(fault)) => {
-            seat.set_refused(fault);
+            slot.set_refused(fault);
             return false;
         }
         // The runtime is ending.
         Err(_) => return false,
     };
-    if !seat.has_new_content(&copy.hash) {
+    if !slot.has_new_content(&copy.hash) {
         return false;
     }
-    match seat.load(copy, &inner.host).await {
+    match slot.load(copy, &inner.host).await {
         Ok(()) => true,
         Err(fault) => {
             tracing::warn!(%fault, "a plugin that changed cannot be loaded; the version before it goes on");
@@ -193,12 +193,12 @@ pub(crate) fn rebuild(inner: &Inner) {
 /// Handles a plugin's notification that belongs to no call.
 async fn handle_notification(
     inner: &Arc<Inner>,
-    WorkerNotification { seat, method: told, params }: WorkerNotification,
+    WorkerNotification { slot_index, method: told, params }: WorkerNotification,
 ) {
     match told.as_str() {
         method::TOOLS_CHANGED | method::PROMPTS_CHANGED | method::RESOURCES_CHANGED => {
-            if let Some(seat) = inner.slots().get(seat) {
-                refresh_offer(inner, seat).await;
+            if let Some(slot) = inner.slots().get(slot_index) {
+                refresh_offer(inner, slot).await;
                 rebuild(inner);
             }
         }
@@ -213,11 +213,12 @@ async fn handle_notification(
 }
 
 /// Requests a plugin's current offer.
-async fn refresh_offer(inner: &Inner, seat: &Arc<PluginSlot>) {
+async fn refresh_offer(inner: &Inner, slot: &Arc<PluginSlot>) {
     let patience = inner.host.options.times.start;
-    let Some(worker) = seat.workers().next() else { return };
+    let Some(worker) = slot.workers().next() else { return };
     let asking = async {
-        let mut call = worker.call(said::DESCRIBE, &Raw::empty_object(), patience).await.ok()??;
+        let mut call =
+            worker.call(worker_method::DESCRIBE, &Raw::empty_object(), patience).await.ok()??;
         loop {
             match call.next().await {
                 WorkerCallStep::Event(_) => {}
@@ -228,6 +229,6 @@ async fn refresh_offer(inner: &Inner, seat: &Arc<PluginSlot>) {
     };
     let ready = tokio::time::timeout(patience, asking).await.ok().flatten();
     if let Some(offer) = ready.and_then(|ready| PluginOffer::read(&ready).ok()) {
-        seat.set_offer(offer);
+        slot.set_offer(offer);
     }
 }

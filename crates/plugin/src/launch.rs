@@ -18,7 +18,7 @@ use tokio::{sync::mpsc, task::coop::consume_budget, time::timeout};
 use crate::{
     fault::PluginFault,
     flood::{FloodGauge, MeteredStderr, MeteredStdout},
-    messages::{WorkerFailed, WorkerReady, said},
+    messages::{WorkerFailed, WorkerReady, worker_method},
     options::PluginHostOptions,
     worker::{self, WorkerOrder},
     worker_process::{
@@ -35,7 +35,7 @@ const WORKER_END_TIMEOUT: Duration = Duration::from_secs(2);
 struct WorkerOutput {
     reader: LinkReader,
     gauge: Arc<FloodGauge>,
-    seat: usize,
+    slot_index: usize,
     news: mpsc::Sender<WorkerNotification>,
 }
 
@@ -44,18 +44,18 @@ impl Worker {
     pub(crate) async fn start(
         order: &WorkerOrder,
         options: &PluginHostOptions,
-        seat: usize,
+        slot_index: usize,
         news: &mpsc::Sender<WorkerNotification>,
     ) -> Result<(Arc<Self>, WorkerReady), PluginFault> {
         let patience = options.times.start;
-        let starting = Self::launch(order, options, seat, news);
+        let starting = Self::launch(order, options, slot_index, news);
         timeout(patience, starting).await.unwrap_or(Err(PluginFault::Slow(patience)))
     }
 
     async fn launch(
         order: &WorkerOrder,
         options: &PluginHostOptions,
-        seat: usize,
+        slot_index: usize,
         news: &mpsc::Sender<WorkerNotification>,
     ) -> Result<(Arc<Self>, WorkerReady), PluginFault> {
         let gauge = Arc::new(FloodGauge::new());
@@ -88,7 +88,7 @@ impl Worker {
             CancellationEffect::TellsPlugin
         };
         let worker = Arc::new(Self::new(writer, spawned.process, calls, cancellation));
-        let voice = WorkerOutput { reader, gauge, seat, news: news.clone() };
+        let voice = WorkerOutput { reader, gauge, slot_index, news: news.clone() };
         tokio::spawn(voice.follow(Arc::downgrade(&worker)));
         Ok((worker, ready))
     }
@@ -102,8 +102,8 @@ async fn read_first_message(reader: &mut LinkReader) -> Option<Result<WorkerRead
     };
     let params = note.params()?;
     match note.method().as_ref() {
-        said::READY => params.decode().ok().map(Ok),
-        said::FAILED => {
+        worker_method::READY => params.decode().ok().map(Ok),
+        worker_method::FAILED => {
             let WorkerFailed { stage, why } = params.decode().ok()?;
             Some(Err(PluginFault::Refused { stage, why }))
         }
@@ -144,7 +144,7 @@ impl WorkerOutput {
         };
         let sorted = match frame.parse() {
             Ok(MessageOrBatch::One(message)) => {
-                worker.route_message(message, self.seat, &self.news)
+                worker.route_message(message, self.slot_index, &self.news)
             }
             _ => {
                 tracing::debug!("a worker sent a line that is no message");

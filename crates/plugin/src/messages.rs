@@ -43,12 +43,12 @@ pub(crate) struct WrappedNotification<'a> {
 
 /// All resources that clients are subscribed to; replaces the previous list.
 #[derive(Debug, Deserialize)]
-pub(crate) struct WantedResources<'a> {
+pub(crate) struct SubscribedResources<'a> {
     #[serde(borrow)]
     pub(crate) uris: Vec<Cow<'a, str>>,
 }
 
-pub(crate) mod said {
+pub(crate) mod worker_method {
     pub(crate) const READY: &str = "worker/ready";
     pub(crate) const FAILED: &str = "worker/failed";
     /// Requests another [`super::WorkerReady`].
@@ -57,8 +57,8 @@ pub(crate) mod said {
     pub(crate) const NOTE: &str = "worker/note";
     /// Wraps a question.
     pub(crate) const ASK: &str = "worker/ask";
-    /// Carries [`super::WantedResources`].
-    pub(crate) const WANTED: &str = "worker/wanted";
+    /// Carries [`super::SubscribedResources`].
+    pub(crate) const SUBSCRIBED: &str = "worker/wanted";
 }
 
 // === impl WorkerFailed ===
@@ -74,7 +74,7 @@ impl WorkerFailed {
 }
 
 /// Formats a notification as a line.
-pub(crate) fn said(method: &str, params: &Raw) -> String {
+pub(crate) fn format_notification(method: &str, params: &Raw) -> String {
     let note = switchboard_wire::envelope::Notification::new(method, Some(params));
     note.text().to_string()
 }

@@ -21,7 +21,7 @@ pub struct PluginHostOptions {
     /// The run options of plugins without their own.
     pub terms: PluginRunOptions,
     /// The run options of single plugins, by [name](crate::plugin_name).
-    pub own: BTreeMap<String, PluginRunOptions>,
+    pub by_plugin: BTreeMap<String, PluginRunOptions>,
     /// The timeouts.
     pub times: PluginTimeouts,
     /// The folder for private copies of plugins in use.
@@ -69,7 +69,7 @@ impl PluginHostOptions {
             guard,
             env: Vec::new(),
             terms: PluginRunOptions::default(),
-            own: BTreeMap::new(),
+            by_plugin: BTreeMap::new(),
             times: PluginTimeouts::default(),
             copies: std::env::temp_dir(),
             logs: None,
@@ -79,7 +79,7 @@ impl PluginHostOptions {
 
     /// The run options of the plugin with this name.
     pub(crate) fn run_options_of(&self, name: &str) -> PluginRunOptions {
-        self.own.get(name).copied().unwrap_or(self.terms)
+        self.by_plugin.get(name).copied().unwrap_or(self.terms)
     }
 }
 

@@ -43,7 +43,7 @@ pub struct PluginServer {
 pub(crate) struct Inner {
     pub(crate) host: Arc<SlotContext>,
     pub(crate) folders: Vec<PathBuf>,
-    seats: RwLock<Vec<Arc<PluginSlot>>>,
+    slots: RwLock<Vec<Arc<PluginSlot>>>,
     pub(crate) catalog: RwLock<Arc<PluginCatalog>>,
     pub(crate) parked: ParkedWorkerCalls,
     pub(crate) subscriptions: Subscriptions,
@@ -100,7 +100,7 @@ impl PluginServer {
             .then(|| watch_folders(&sources.folders, words.clone()))
             .flatten();
         let copies = PrivateCopies::new(&options.copies);
-        let seats = sources.builtins.iter().enumerate().map(|(index, builtin)| {
+        let slots = sources.builtins.iter().enumerate().map(|(index, builtin)| {
             let plugin = (builtin.plugin)();
             let ready = WorkerReady {
                 abi: switchboard_plugin_sdk::abi::v2::ABI,
@@ -114,12 +114,12 @@ impl PluginServer {
             let terms = options.run_options_of(builtin.name);
             Arc::new(PluginSlot::builtin(index, builtin.name, offer, terms))
         });
-        let seats: Vec<_> = seats.collect();
+        let slots: Vec<_> = slots.collect();
         let info =
             Raw::from(&json!({ "name": options.name, "version": env!("CARGO_PKG_VERSION") }));
         let inner = Arc::new(Inner {
-            catalog: RwLock::new(Arc::new(PluginCatalog::from_slots(&seats))),
-            seats: RwLock::new(seats),
+            catalog: RwLock::new(Arc::new(PluginCatalog::from_slots(&slots))),
+            slots: RwLock::new(slots),
             host: Arc::new(SlotContext {
                 options,
                 copies,
@@ -147,11 +147,11 @@ impl PluginServer {
 
     /// Every plugin, in order.
     pub fn list(&self) -> Vec<PluginInfo> {
-        let seats = self.inner.slots();
-        let there = seats.iter().filter(|seat| seat.offer().is_some() || !seat.faults().is_empty());
-        let shown = there.map(|seat| {
-            let offer = seat.offer();
-            PluginInfo { name: slot_name(seat), file: seat.file.clone(), offer }
+        let slots = self.inner.slots();
+        let there = slots.iter().filter(|slot| slot.offer().is_some() || !slot.faults().is_empty());
+        let shown = there.map(|slot| {
+            let offer = slot.offer();
+            PluginInfo { name: slot_name(slot), file: slot.file.clone(), offer }
         });
         shown.collect()
     }
@@ -169,8 +169,8 @@ impl PluginServer {
     /// Ends every worker.
     pub fn shutdown(&self) {
         self.inner.shutdown.cancel();
-        for seat in self.inner.slots() {
-            seat.end_workers();
+        for slot in self.inner.slots() {
+            slot.end_workers();
         }
     }
 }
@@ -181,10 +181,10 @@ impl Drop for PluginServer {
     }
 }
 
-fn slot_name(seat: &PluginSlot) -> String {
-    let name = seat.offer().map(|offer| offer.name.clone());
+fn slot_name(slot: &PluginSlot) -> String {
+    let name = slot.offer().map(|offer| offer.name.clone());
     let file = || {
-        let name = seat.file.as_deref().and_then(Path::file_stem);
+        let name = slot.file.as_deref().and_then(Path::file_stem);
         name.unwrap_or_default().to_string_lossy().into_owned()
     };
     sanitize::sanitize_line(&name.unwrap_or_else(file)).into_owned()
@@ -194,10 +194,10 @@ fn slot_name(seat: &PluginSlot) -> String {
 
 impl Inner {
     fn problems(&self) -> Vec<PluginProblem> {
-        let seats = self.slots();
-        let faults = seats.iter().flat_map(|seat| {
-            let (plugin, file) = (slot_name(seat), seat.file.clone());
-            seat.faults().into_iter().map(move |fault| PluginProblem {
+        let slots = self.slots();
+        let faults = slots.iter().flat_map(|slot| {
+            let (plugin, file) = (slot_name(slot), slot.file.clone());
+            slot.faults().into_iter().map(move |fault| PluginProblem {
                 plugin: plugin.clone(),
                 file: file.clone(),
                 what: sanitize::sanitize_line(&fault.to_string()).into_owned(),
@@ -224,19 +224,19 @@ impl Inner {
     }
 
     pub(crate) fn slots(&self) -> Vec<Arc<PluginSlot>> {
-        self.seats.read().clone()
+        self.slots.read().clone()
     }
 
     /// Returns the slot of a file, which may be new.
     pub(crate) fn slot_of(&self, file: &Path) -> Arc<PluginSlot> {
-        let mut seats = self.seats.write();
-        let known = seats.iter().find(|seat| seat.file.as_deref() == Some(file));
+        let mut slots = self.slots.write();
+        let known = slots.iter().find(|slot| slot.file.as_deref() == Some(file));
         if let Some(known) = known {
             return known.clone();
         }
         let terms = self.host.options.run_options_of(&files::plugin_name(file));
-        let seat = Arc::new(PluginSlot::new(seats.len(), Some(file.to_owned()), terms));
-        seats.push(seat.clone());
-        seat
+        let slot = Arc::new(PluginSlot::new(slots.len(), Some(file.to_owned()), terms));
+        slots.push(slot.clone());
+        slot
     }
 }

@@ -206,7 +206,7 @@ impl Inner {
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
         let name = &place.offer.name;
-        let call = place.seat.call(&asked.method, &asked.params, &self.host).await;
+        let call = place.slot.call(&asked.method, &asked.params, &self.host).await;
         let call = call.map_err(|fault| fault.to_rpc(name))?;
         self.follow(call, place.clone(), asked, context).await
     }
@@ -220,8 +220,8 @@ impl Inner {
         context: &RequestContext,
     ) -> Result<HandlerReply, RpcError> {
         loop {
-            let next = tokio::time::timeout(place.seat.call_timeout(), call.next()).await;
-            match next.unwrap_or_else(|_| WorkerCallStep::Gone(hung_fault(&call, &place.seat))) {
+            let next = tokio::time::timeout(place.slot.call_timeout(), call.next()).await;
+            match next.unwrap_or_else(|_| WorkerCallStep::Gone(hung_fault(&call, &place.slot))) {
                 WorkerCallStep::Event(WorkerCallEvent::Note { method, params }) => {
                     forward_notification(&method, &params, context).await;
                 }
@@ -242,7 +242,7 @@ impl Inner {
                         question.apply_early_answers(&asked.answers);
                     }
                     match self.ask(call, question, &place).await {
-                        QuestionStep::Asked(reply) => return Ok(reply),
+                        QuestionStep::Question(reply) => return Ok(reply),
                         QuestionStep::Answered(back) => call = *back,
                     }
                 }
@@ -292,7 +292,7 @@ impl Inner {
         }
         let waiting = ParkedWorkerCall::new(call, question, place.clone());
         match self.parked.put(waiting) {
-            Ok(ticket) => QuestionStep::Asked(HandlerReply::NeedsInput {
+            Ok(ticket) => QuestionStep::Question(HandlerReply::NeedsInput {
                 questions: open,
                 state: Some(ticket),
             }),
@@ -317,7 +317,7 @@ impl Inner {
         let ParkedWorkerCall { call, mut question, place, .. } = waiting;
         question.apply_answers(&asked.answers);
         match self.ask(call, question, &place).await {
-            QuestionStep::Asked(reply) => Ok(reply),
+            QuestionStep::Question(reply) => Ok(reply),
             QuestionStep::Answered(call) => self.follow(*call, place, asked, context).await,
         }
     }
@@ -326,16 +326,16 @@ impl Inner {
 /// The state of a question.
 enum QuestionStep {
     /// The client gets the question.
-    Asked(HandlerReply),
+    Question(HandlerReply),
     /// The plugin has its answer, and continues.
     Answered(Box<WorkerCall>),
 }
 
 /// Returns the fault of a call that timed out, and retires its worker.
-pub(crate) fn hung_fault(call: &WorkerCall, seat: &PluginSlot) -> PluginFault {
-    let fault = PluginFault::Hung(seat.call_timeout());
-    if seat.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
-        seat.retire(&call.worker, fault.clone());
+pub(crate) fn hung_fault(call: &WorkerCall, slot: &PluginSlot) -> PluginFault {
+    let fault = PluginFault::Hung(slot.call_timeout());
+    if slot.workers().any(|worker| Arc::ptr_eq(&worker, &call.worker)) {
+        slot.retire(&call.worker, fault.clone());
     }
     fault
 }

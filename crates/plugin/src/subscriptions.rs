@@ -38,8 +38,8 @@ impl Inner {
             }
             *all.entry(uri.to_owned()).or_default() += 1;
         }
-        place.seat.change_subscriptions(|wanted| wanted.insert(uri.to_owned()));
-        place.seat.ensure_subscribed_worker(&self.host);
+        place.slot.change_subscriptions(|wanted| wanted.insert(uri.to_owned()));
+        place.slot.ensure_subscribed_worker(&self.host);
         Ok(())
     }
 
@@ -52,22 +52,22 @@ impl Inner {
                 _ => drop(all.remove(uri)),
             }
         }
-        for seat in self.slots() {
-            seat.change_subscriptions(|wanted| wanted.remove(uri));
+        for slot in self.slots() {
+            slot.change_subscriptions(|wanted| wanted.remove(uri));
         }
     }
 
     /// Gives each slot the subscriptions to resources that it offers now.
     pub(crate) fn place_subscriptions(&self, catalog: &PluginCatalog) {
         let wanted: Vec<String> = self.subscriptions.lock_counts().keys().cloned().collect();
-        let holder = |uri: &String| Some((catalog.resource(uri)?.seat.index, uri.clone()));
+        let holder = |uri: &String| Some((catalog.resource(uri)?.slot.index, uri.clone()));
         let mut placed: HashMap<usize, BTreeSet<String>> = HashMap::new();
-        for (seat, uri) in wanted.iter().filter_map(holder) {
-            placed.entry(seat).or_default().insert(uri);
+        for (slot, uri) in wanted.iter().filter_map(holder) {
+            placed.entry(slot).or_default().insert(uri);
         }
-        for seat in self.slots() {
-            let now = placed.remove(&seat.index).unwrap_or_default();
-            seat.change_subscriptions(|wanted| {
+        for slot in self.slots() {
+            let now = placed.remove(&slot.index).unwrap_or_default();
+            slot.change_subscriptions(|wanted| {
                 *wanted != now && {
                     *wanted = now;
                     true

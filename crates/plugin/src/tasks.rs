@@ -182,7 +182,7 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
     let mut questions = 0;
     loop {
         let asks = task.is_asking();
-        let patience = if asks { patience } else { place.seat.call_timeout() };
+        let patience = if asks { patience } else { place.slot.call_timeout() };
         let next = tokio::select! {
             () = task.heard.notified() => {
                 if let Some(question) = task.take_answered_question() {
@@ -221,7 +221,7 @@ async fn follow(task: &PluginTask, detached: DetachedCall) -> Result<Raw, RpcErr
             Err(_) if asks => {
                 return Err(RpcError::new(code::INTERNAL_ERROR, "the question was not answered"));
             }
-            Err(_) => return Err(hung_fault(&call, &place.seat).to_rpc(&place.offer.name)),
+            Err(_) => return Err(hung_fault(&call, &place.slot).to_rpc(&place.offer.name)),
         }
     }
 }

@@ -30,7 +30,7 @@ use tokio::{
 use crate::{
     call::{WorkerCall, WorkerCallEvent, WorkerMailbox},
     fault::PluginFault,
-    messages::{WrappedNotification, said},
+    messages::{WrappedNotification, worker_method},
     worker,
 };
 
@@ -57,7 +57,7 @@ pub(crate) struct Worker {
 /// A notification that belongs to no call.
 #[derive(Debug)]
 pub(crate) struct WorkerNotification {
-    pub(crate) seat: usize,
+    pub(crate) slot_index: usize,
     pub(crate) method: String,
     pub(crate) params: Raw,
 }
@@ -167,7 +167,7 @@ impl Worker {
     /// Sends the subscribed resources. If the queue is full, they are sent again later.
     pub(crate) fn send_subscriptions(&self, wanted: &BTreeSet<String>) {
         let uris = Raw::array(wanted.iter().map(|uri| Raw::string(uri)));
-        let told = self.notify_plugin(said::WANTED, &Raw::object([("uris", uris)]));
+        let told = self.notify_plugin(worker_method::SUBSCRIBED, &Raw::object([("uris", uris)]));
         self.briefed.store(told, Ordering::Relaxed);
     }
 
@@ -243,7 +243,7 @@ impl Worker {
     pub(crate) fn route_message(
         &self,
         message: RpcMessage,
-        seat: usize,
+        slot_index: usize,
         news: &mpsc::Sender<WorkerNotification>,
     ) -> MessageKind {
         match message {
@@ -263,7 +263,7 @@ impl Worker {
             RpcMessage::Request(request) => self.handle_question(&request),
             RpcMessage::Notification(note) => {
                 if let Some((call, method, params)) = unwrap_call(note.params().as_ref()) {
-                    self.handle_notification(call, method, params, seat, news);
+                    self.handle_notification(call, method, params, slot_index, news);
                 }
             }
         }
@@ -275,11 +275,11 @@ impl Worker {
         call: u64,
         method: String,
         params: Raw,
-        seat: usize,
+        slot_index: usize,
         news: &mpsc::Sender<WorkerNotification>,
     ) {
         let has_room = if call == 0 || is_broadcast(&method) {
-            news.try_send(WorkerNotification { seat, method, params }).is_ok()
+            news.try_send(WorkerNotification { slot_index, method, params }).is_ok()
         } else {
             let calls = self.calls();
             let mailbox = calls.get(&call).map(|mailbox| &mailbox.events);

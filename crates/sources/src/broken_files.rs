@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use switchboard_config::{
-    ConfigProblemKind, Desired, DesiredServer, EDITOR_SERVER, Located, Mode, NotReadyReason,
-    PermissionRule, PermissionRules, ServerReadiness, SourceLocation, SourceOrigin,
+    ConfigProblemKind, Desired, DesiredServer, EDITOR_SERVER, LocatedValue, NotReadyReason,
+    PermissionMode, PermissionRule, PermissionRules, ServerReadiness, SourceLocation, SourceOrigin,
 };
 
 use super::files::FileStates;
@@ -32,7 +32,7 @@ pub(super) enum EffectiveState {
     /// The present reading.
     Present,
     /// The last good state, because these files are broken.
-    Held(BTreeSet<PathBuf>),
+    LastGood(BTreeSet<PathBuf>),
     /// The present reading, restricted by the last good state: beside these broken files, others changed too.
     Changed(BTreeSet<PathBuf>),
 }
@@ -72,7 +72,7 @@ impl SourcesReading {
             EffectiveState::Present
         } else if self.look.is_same_except(&good.look, &broken) && self.catalogue == good.catalogue
         {
-            EffectiveState::Held(broken)
+            EffectiveState::LastGood(broken)
         } else {
             EffectiveState::Changed(broken)
         }
@@ -187,18 +187,20 @@ fn merge_rules(now: &PermissionRules, good: &PermissionRules) -> PermissionRules
 }
 
 fn stricter<'a>(
-    one: Option<&'a Located<Mode>>,
-    other: Option<&'a Located<Mode>>,
-) -> Option<&'a Located<Mode>> {
+    one: Option<&'a LocatedValue<PermissionMode>>,
+    other: Option<&'a LocatedValue<PermissionMode>>,
+) -> Option<&'a LocatedValue<PermissionMode>> {
     // Without a mode, `default` or `client` applies.
-    let rank = |mode: Option<&Located<Mode>>| mode.map_or(Mode::Client, |mode| mode.value).rank();
+    let rank = |mode: Option<&LocatedValue<PermissionMode>>| {
+        mode.map_or(PermissionMode::Client, |mode| mode.value).rank()
+    };
     if rank(one) <= rank(other) { one } else { other }
 }
 
 /// Keeps the last value from a broken file, unless another file sets one now.
 fn keep_hidden_setting<T: Clone>(
-    now: &mut Option<Located<T>>,
-    before: Option<&Located<T>>,
+    now: &mut Option<LocatedValue<T>>,
+    before: Option<&LocatedValue<T>>,
     is_hidden: impl Fn(&SourceLocation) -> bool,
 ) {
     if now.is_none() {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_config::{
-    ConnectorSource, Desired, DynamicConfig, HostContext, Located, ResolveOptions, resolve_desired,
+    ConnectorSource, Desired, DynamicConfig, HostContext, LocatedValue, ResolveOptions,
+    resolve_desired,
 };
 use switchboard_core::ide;
 use tokio::sync::{Notify, oneshot};
@@ -168,7 +169,10 @@ impl SnapshotBuilder {
     }
 
     /// The configured connector catalog, unless policy or arguments exclude it.
-    fn connector_source<'a>(&self, desired: &'a Desired) -> Option<&'a Located<ConnectorSource>> {
+    fn connector_source<'a>(
+        &self,
+        desired: &'a Desired,
+    ) -> Option<&'a LocatedValue<ConnectorSource>> {
         effective_connector_source(desired, &self.asked)
     }
 
@@ -187,8 +191,8 @@ impl SnapshotBuilder {
         };
         match reading.effective_state(good) {
             EffectiveState::Present => (Cow::Borrowed(&reading.desired), Vec::new()),
-            EffectiveState::Held(files) => {
-                let problems = files.into_iter().map(|file| SourceProblem::Held { file });
+            EffectiveState::LastGood(files) => {
+                let problems = files.into_iter().map(|file| SourceProblem::BrokenFile { file });
                 (Cow::Borrowed(&good.desired), problems.collect())
             }
             EffectiveState::Changed(files) if self.are_servers_only(&files) => {

@@ -18,7 +18,7 @@ pub enum SourceProblem {
     /// A problem in the configuration.
     Configuration(switchboard_config::ConfigProblem),
     /// A file was broken by an edit; the last good state stays in force.
-    Held {
+    BrokenFile {
         /// The file.
         file: PathBuf,
     },
@@ -62,9 +62,10 @@ impl SourceProblem {
                 connectors::ConnectorsError::Keep { .. } => ProblemSeverity::Warning,
                 _ => ProblemSeverity::Error,
             },
-            Self::Held { .. } | Self::Narrowed { .. } | Self::Waiting { .. } | Self::Editor(_) => {
-                ProblemSeverity::Warning
-            }
+            Self::BrokenFile { .. }
+            | Self::Narrowed { .. }
+            | Self::Waiting { .. }
+            | Self::Editor(_) => ProblemSeverity::Warning,
             Self::Polling { .. } => ProblemSeverity::Note,
         }
     }
@@ -73,7 +74,7 @@ impl SourceProblem {
     pub fn location(&self) -> Option<SourceLocation> {
         match self {
             Self::Configuration(problem) => problem.at.clone(),
-            Self::Held { file } | Self::Narrowed { file } | Self::Waiting { file } => {
+            Self::BrokenFile { file } | Self::Narrowed { file } | Self::Waiting { file } => {
                 Some(SourceOrigin::file(file).start())
             }
             Self::Connectors { at, .. } => Some(at.clone()),
@@ -86,7 +87,7 @@ impl fmt::Display for SourceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Configuration(problem) => problem.fmt(f),
-            Self::Held { file } => {
+            Self::BrokenFile { file } => {
                 let file = file.display();
                 write!(f, "until {file} is repaired the last good state stays in force")
             }

@@ -21,7 +21,7 @@ const RELOAD_TIMEOUT: Duration = Duration::from_secs(2);
 /// The sources of one workspace, kept current until [`shutdown`](Self::shutdown) or drop.
 pub struct Sources {
     snapshots: watch::Receiver<Arc<DesiredSnapshot>>,
-    bells: WakeSignals,
+    signals: WakeSignals,
     task: JoinHandle<()>,
     stop: DropGuard,
 }
@@ -39,10 +39,10 @@ impl Sources {
         asked: ResolveOptions,
         options: SourcesOptions,
     ) -> Self {
-        let bells = WakeSignals::default();
+        let signals = WakeSignals::default();
         let (snapshots, task) =
-            SourcesTask::start(surroundings, asked, options, bells.clone()).await;
-        Self { snapshots, task, stop: bells.stop.clone().drop_guard(), bells }
+            SourcesTask::start(surroundings, asked, options, signals.clone()).await;
+        Self { snapshots, task, stop: signals.stop.clone().drop_guard(), signals }
     }
 
     /// The current snapshot.
@@ -58,19 +58,19 @@ impl Sources {
     /// Reads the files now. Returns when the snapshot is current, or after `RELOAD_TIMEOUT`.
     pub async fn reload(&self) {
         let mut number = 0;
-        self.bells.asked.send_modify(|asked| {
+        self.signals.asked.send_modify(|asked| {
             *asked += 1;
             number = *asked;
         });
-        let mut looked = self.bells.looked.subscribe();
+        let mut looked = self.signals.looked.subscribe();
         // If the file system hangs, the last state stays.
         let _ = timeout(RELOAD_TIMEOUT, looked.wait_for(|looked| *looked >= number)).await;
     }
 
     /// Reads the files and fetches the connector catalog soon, without waiting for a change.
     pub fn refresh(&self) {
-        self.bells.wake.notify_one();
-        self.bells.refresh.notify_one();
+        self.signals.wake.notify_one();
+        self.signals.refresh.notify_one();
     }
 
     /// Stops the sources. Returns when no task, watcher thread or helper is left.

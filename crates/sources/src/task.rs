@@ -43,7 +43,7 @@ pub(super) struct SourcesTask {
     asked: watch::Receiver<u64>,
     refresher: JoinHandle<()>,
     timing: SourcesTiming,
-    bells: WakeSignals,
+    signals: WakeSignals,
 }
 
 // === impl SourcesTask ===
@@ -54,11 +54,12 @@ impl SourcesTask {
         surroundings: HostContext,
         asked: ResolveOptions,
         options: SourcesOptions,
-        bells: WakeSignals,
+        signals: WakeSignals,
     ) -> (watch::Receiver<Arc<DesiredSnapshot>>, JoinHandle<()>) {
         let timing = options.timing;
         let (state_dir, env) = (surroundings.state_dir.clone(), surroundings.env.clone());
-        let builder = SnapshotBuilder::new(surroundings, asked, &options, Arc::clone(&bells.wake));
+        let builder =
+            SnapshotBuilder::new(surroundings, asked, &options, Arc::clone(&signals.wake));
         let builder = Arc::new(Mutex::new(builder));
         let (first, mut built) = first_build(&builder).await;
         let (wanted, wants) = watch::channel(built.wanted.take());
@@ -66,8 +67,8 @@ impl SourcesTask {
         let refresher = ConnectorRefresher {
             wanted: wants,
             outcomes: fetched,
-            refresh: Arc::clone(&bells.refresh),
-            stop: bells.stop.clone(),
+            refresh: Arc::clone(&signals.refresh),
+            stop: signals.stop.clone(),
             options,
             state_dir,
             env,
@@ -78,17 +79,17 @@ impl SourcesTask {
             snapshots,
             wanted,
             outcomes,
-            asked: bells.asked.subscribe(),
+            asked: signals.asked.subscribe(),
             refresher: tokio::spawn(refresher.run()),
             timing,
-            bells,
+            signals,
         };
         let pause = keeper.next_pause(&built);
         (subscriber, tokio::spawn(keeper.run(pause)))
     }
 
     async fn run(mut self, mut pause: Duration) {
-        let stop = self.bells.stop.clone();
+        let stop = self.signals.stop.clone();
         loop {
             let is_over = tokio::select! {
                 () = stop.cancelled() => true,
@@ -99,14 +100,14 @@ impl SourcesTask {
             }
             let asked = *self.asked.borrow_and_update();
             pause = self.build_and_publish().await;
-            self.bells.looked.send_replace(asked);
+            self.signals.looked.send_replace(asked);
         }
     }
 
     /// Waits for a change, a fetch, a `reload` or the polling interval.
     async fn wait_for_reason(&mut self, pause: Duration) {
         tokio::select! {
-            () = self.bells.wake.notified() => self.wait_out_burst().await,
+            () = self.signals.wake.notified() => self.wait_out_burst().await,
             Ok(()) = self.outcomes.changed() => {}
             Ok(()) = self.asked.changed() => {}
             () = sleep(pause) => {}
@@ -118,7 +119,7 @@ impl SourcesTask {
         let end = Instant::now() + self.timing.burst;
         let more = async {
             // A timeout means that it is quiet.
-            while timeout(self.timing.quiet, self.bells.wake.notified()).await.is_ok() {}
+            while timeout(self.timing.quiet, self.signals.wake.notified()).await.is_ok() {}
         };
         let _ = timeout_at(end, more).await;
     }

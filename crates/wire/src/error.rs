@@ -164,7 +164,7 @@ pub enum Error {
     },
     /// An error of another process, which holds the connection.
     #[error("{0}")]
-    Told(Arc<RemoteError>),
+    Remote(Arc<RemoteError>),
 }
 
 /// An error that another process reports.
@@ -223,7 +223,7 @@ impl Error {
     pub fn lacks_credentials(&self) -> bool {
         match self {
             Self::Http(error) => matches!(**error, HttpError::Credentials { .. }),
-            Self::Told(told) => told.lacks_credentials,
+            Self::Remote(told) => told.lacks_credentials,
             _ => false,
         }
     }
@@ -268,7 +268,7 @@ impl RemoteError {
     /// Converts an error of this crate. It keeps the operation and the innermost cause; the messages of libraries in
     /// between would not help a reader.
     pub fn from_wire_error(error: &Error) -> Self {
-        if let Error::Told(told) = error {
+        if let Error::Remote(told) = error {
             return Self::clone(told);
         }
         let mut told = Self::from_error(error, error.remedy());

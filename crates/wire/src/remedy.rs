@@ -48,7 +48,7 @@ impl Error {
             | Self::TimeLimit { .. }
             | Self::Busy => Remedy::Retry,
             Self::StrayText { source, .. } => source.remedy(),
-            Self::Told(told) => told.remedy,
+            Self::Remote(told) => told.remedy,
             Self::InputNeeded { .. } => Remedy::AskUser,
             Self::NoCommonVersion { .. } => Remedy::Reconfigure,
             Self::Malformed(_)
@@ -79,7 +79,7 @@ impl Error {
             }
             Self::Rpc(error) => says_unknown(error),
             Self::StrayText { source, .. } => source.may_have_executed(),
-            Self::Told(told) => told.remedy == Remedy::Unknown,
+            Self::Remote(told) => told.remedy == Remedy::Unknown,
             Self::Exited { .. }
             | Self::Io { .. }
             | Self::Closed

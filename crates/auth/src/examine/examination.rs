@@ -48,8 +48,8 @@ impl<'a> SignInExamination<'a> {
         self.hops.push(SignInCheck {
             step,
             finding,
-            asked: shown(asked),
-            came,
+            request: shown(asked),
+            response: came,
             means: shown(means),
         });
     }
@@ -57,7 +57,7 @@ impl<'a> SignInExamination<'a> {
     fn add_failure(&mut self, step: SignInStep, asked: &str, error: &Error) {
         let means = match error {
             error if error.is_transient() => "there was no response; the server may be down",
-            Error::Address { .. } | Error::Plain { .. } => {
+            Error::Address { .. } | Error::InsecureUrl { .. } => {
                 "a request to this URL would not be safe"
             }
             _ => "sign-in is impossible until this is fixed",
@@ -234,7 +234,7 @@ impl<'a> SignInExamination<'a> {
         if let Some(account) = &record.account {
             came.push(format!("the last sign-in requested: {}", scopes_text(&account.scopes)));
         }
-        let (finding, means) = if record.wanted.is_empty() {
+        let (finding, means) = if record.extra_scopes.is_empty() {
             (SignInFinding::Good, "the server asks for these")
         } else {
             (SignInFinding::SignIn, "the server requires more than the last sign-in requested")

@@ -53,9 +53,9 @@ pub struct SignInCheck {
     /// The result.
     pub finding: SignInFinding,
     /// The request, and its URL.
-    pub asked: String,
+    pub request: String,
     /// The answer, line by line.
-    pub came: Vec<String>,
+    pub response: Vec<String>,
     /// The meaning of the answer.
     pub means: String,
 }

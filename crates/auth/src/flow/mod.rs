@@ -48,7 +48,7 @@ pub trait OpenSignInPage: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignInPageOutcome {
     /// The page is open, and the browser will be redirected to the callback port.
-    Opened,
+    BrowserOpened,
     /// The user pasted this address from the browser.
     Pasted(String),
     /// A browser of somebody else used the link to the page.
@@ -98,11 +98,11 @@ pub(crate) async fn request_code(
     };
     let coming = callback.wait(&expected, request.subject);
     let visiting = async {
-        match visit.open_page(&url).await.map_err(Error::Visit)? {
+        match visit.open_page(&url).await.map_err(Error::OpenPage)? {
             SignInPageOutcome::Pasted(address) => {
                 expected.read_code(&authorization_response::parse_pasted(&address)?)
             }
-            SignInPageOutcome::Opened => std::future::pending().await,
+            SignInPageOutcome::BrowserOpened => std::future::pending().await,
             SignInPageOutcome::Misused { by } => Err(Error::LinkMisused { by }),
         }
     };

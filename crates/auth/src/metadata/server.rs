@@ -49,7 +49,7 @@ pub(crate) struct AuthorizationServer {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IssuerSource<'a> {
     /// The resource metadata name the issuer, and the document must name it too.
-    Named(&'a str),
+    ResourceMetadata(&'a str),
     /// The user configured the URL of the document and vouches for it.
     Configured(&'a str),
     /// No issuer is named: by the rules of 2025-03-26 the authorization server is at the server's own origin.
@@ -62,7 +62,7 @@ pub(crate) async fn discover(
     fetcher: &Fetcher,
 ) -> Result<AuthorizationServer, Error> {
     match which {
-        IssuerSource::Named(issuer) => discover_by_issuer(issuer, fetcher).await,
+        IssuerSource::ResourceMetadata(issuer) => discover_by_issuer(issuer, fetcher).await,
         IssuerSource::Configured(url) => {
             let missing =
                 || Error::NoMetadata { issuer: sanitize::sanitize_line(url).into_owned() };

@@ -340,7 +340,7 @@ impl Inner {
             match (self.sign_in_unattended(refused, demand).await, &self.presence) {
                 // The user is not signed in to the identity provider: open its page.
                 (Err(error), UserPresence::Somebody(visit))
-                    if matches!(error.root_cause(), Error::NobodyThere { .. }) =>
+                    if matches!(error.root_cause(), Error::NotSignedIn { .. }) =>
                 {
                     self.sign_in_with_person(demand, &**visit).await
                 }
@@ -379,8 +379,8 @@ impl Inner {
     /// Stores the scopes that the next sign-in should request.
     async fn store_wanted_scopes(&self, wanted: Vec<String>) -> Result<(), Error> {
         let (record, _) = self.sign_in.stored_record().load().await?;
-        if record.wanted != wanted {
-            self.sign_in.change(|record| record.wanted = wanted).await?;
+        if record.extra_scopes != wanted {
+            self.sign_in.change(|record| record.extra_scopes = wanted).await?;
         }
         Ok(())
     }

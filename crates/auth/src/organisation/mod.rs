@@ -148,7 +148,7 @@ impl IdentityProviderClient {
             let shown = || sanitize::sanitize_line(issuer).into_owned();
             let url = Url::parse(issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
             let fetcher = Fetcher::new(&[&url], None, &self.network)?;
-            let server = discover_server(IssuerSource::Named(issuer), &fetcher).await?;
+            let server = discover_server(IssuerSource::ResourceMetadata(issuer), &fetcher).await?;
             Ok((server, fetcher))
         };
         let (server, fetcher) = discovered
@@ -207,7 +207,7 @@ impl IdentityProviderClient {
     }
 
     fn nobody_signed_in(&self, why: Option<String>) -> Error {
-        Error::NobodyThere {
+        Error::NotSignedIn {
             issuer: sanitize::sanitize_line(&self.settings.issuer).into_owned(),
             why,
         }

@@ -66,7 +66,7 @@ impl RecordSealer {
     pub(super) fn lock_keys(&self) -> Result<FileLock, SignInStoreError> {
         let path = self.folder.join("key.lock");
         FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
-            FileLockError::Held => SignInStoreError::Busy { seconds: LOCK_TIMEOUT.as_secs() },
+            FileLockError::Contended => SignInStoreError::Busy { seconds: LOCK_TIMEOUT.as_secs() },
             FileLockError::Io(source) => file_error(&path, source),
         })
     }

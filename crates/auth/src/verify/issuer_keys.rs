@@ -91,7 +91,8 @@ impl IssuerKeys {
         let shown = || sanitize::sanitize_line(&self.issuer).into_owned();
         let url = Url::parse(&self.issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
         let fetcher = Fetcher::new(&[&url], None, &self.network)?;
-        let server = discover_server(IssuerSource::Named(&self.issuer), &fetcher).await?;
+        let server =
+            discover_server(IssuerSource::ResourceMetadata(&self.issuer), &fetcher).await?;
         let missing = || Error::NoKeys { issuer: shown() };
         let place = server.jwks_uri.ok_or_else(missing)?;
         let document = fetcher.get_document::<JwkSet>(DOCUMENT_NAME, &place).await?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 use switchboard_auth::{Error, SignInRequirement};
-use switchboard_config::{Grant, OAuth};
+use switchboard_config::{OAuth, OAuthGrant};
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use url::form_urlencoded;
 
@@ -38,7 +38,7 @@ async fn a_statement_is_read_anew_and_a_refusal_is_not_repeated() {
     let file = folder.path().join("statement");
     let oauth = OAuth {
         client_id: Some("workload".into()),
-        grant: Some(Grant::JwtBearer),
+        grant: Some(OAuthGrant::JwtBearer),
         assertion_file: Some(file.display().to_string()),
         ..OAuth::default()
     };
@@ -58,7 +58,7 @@ async fn a_statement_is_read_anew_and_a_refusal_is_not_repeated() {
 async fn without_a_statement_or_a_key_there_is_nothing_to_present() {
     let server = Scripted::start(|request| async move { answer(&request) }).await;
     let folder = tempfile::tempdir().unwrap();
-    let (client_id, grant) = (Some("workload".into()), Some(Grant::JwtBearer));
+    let (client_id, grant) = (Some("workload".into()), Some(OAuthGrant::JwtBearer));
     let oauth = OAuth { client_id, grant, ..OAuth::default() };
     let sign_in = sign_in(server.url("/mcp").parse().unwrap(), folder.path(), oauth);
     let error = sign_in.run(&SignInRequirement::default(), &Agreeable).await.unwrap_err();

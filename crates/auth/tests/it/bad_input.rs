@@ -230,7 +230,7 @@ impl OpenSignInPage for Flooding {
             }
             knock(port, &format!("/callback?code=c&state={state}"));
         });
-        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::BrowserOpened)))
     }
 }
 

@@ -91,7 +91,7 @@ async fn a_proxy_on_a_private_name_is_used_and_the_name_of_the_server_is_its_aff
     let proxy = format!("http://proxy.corp:{}", house.url().port().unwrap());
     let vars = ProxyVariables { http: Some(proxy), ..ProxyVariables::default() };
     let network = HttpPoolOptions {
-        proxies: ProxySettings::Given(vars),
+        proxies: ProxySettings::Variables(vars),
         resolver: Arc::new(OneName("proxy.corp")),
         ..HttpPoolOptions::default()
     };

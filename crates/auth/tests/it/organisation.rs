@@ -109,15 +109,16 @@ async fn processes_that_are_refused_at_once_exchange_once() {
 }
 
 /// Checks at which step a refusal of the provider or the server is reported, and with which message.
-async fn check(refused: &str, error: &'static str, leg: IdentityProviderStep) {
+async fn check(refused: &str, error: &'static str, step: IdentityProviderStep) {
     let (office, folder) = (Office::open().await, tempfile::tempdir().unwrap());
     office.identity_provider(folder.path()).login(&office.employee()).await.unwrap();
     office.files().refuses.insert(refused.to_owned(), error);
     let failed = office.sign_in("/one", folder.path());
     let failed = failed.run(&SignInRequirement::default(), &office.employee()).await.unwrap_err();
-    let Error::Leg { leg: found, endpoint, .. } = &failed else { panic!("{failed:?}") };
-    let server = if leg == IdentityProviderStep::Grant { &office.server } else { &office.provider };
-    assert_eq!((*found, endpoint.clone()), (leg, server.url("/token")), "{refused}");
+    let Error::AtStep { step: found, endpoint, .. } = &failed else { panic!("{failed:?}") };
+    let server =
+        if step == IdentityProviderStep::Grant { &office.server } else { &office.provider };
+    assert_eq!((*found, endpoint.clone()), (step, server.url("/token")), "{refused}");
     assert!(failed.error_chain().contains(error), "{}", failed.error_chain());
 }
 
@@ -139,12 +140,15 @@ async fn legs_without_an_answer() {
     drop(provider);
     let error =
         sign_in.run(&SignInRequirement::default(), &crate::vault::Agreeable).await.unwrap_err();
-    assert!(matches!(error, Error::Leg { leg: IdentityProviderStep::Provider, .. }), "{error:?}");
+    assert!(
+        matches!(error, Error::AtStep { step: IdentityProviderStep::Provider, .. }),
+        "{error:?}"
+    );
     assert!(error.is_transient());
     drop(server);
     let error =
         sign_in.run(&SignInRequirement::default(), &crate::vault::Agreeable).await.unwrap_err();
-    assert!(matches!(error, Error::Leg { leg: IdentityProviderStep::Server, .. }), "{error:?}");
+    assert!(matches!(error, Error::AtStep { step: IdentityProviderStep::Server, .. }), "{error:?}");
 }
 
 #[tokio::test]
@@ -155,7 +159,7 @@ async fn signing_out_forgets_and_an_entry_without_a_provider_says_so() {
     provider.login(&office.employee()).await.unwrap();
     // This provider has no revocation endpoint, and the error says so.
     let why = provider.logout().await.unwrap().unwrap().unwrap_err();
-    assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
+    assert!(matches!(why, Error::ServerNotNotified { .. }), "{why:?}");
     assert!(provider.identity().await.unwrap().is_none());
     let alone = office.sign_in("/one", folder.path()).with_identity_provider(None);
     let error = alone.run(&SignInRequirement::default(), &office.employee()).await.unwrap_err();

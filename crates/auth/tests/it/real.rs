@@ -11,7 +11,7 @@ use switchboard_auth::{
     SignInMethod, SignInPageOutcome, SignInRecord, SignInRequirement, SignInStore as _, UserCode,
     UserPresence, sign_out,
 };
-use switchboard_config::{Grant, OAuth};
+use switchboard_config::{OAuth, OAuthGrant};
 use switchboard_testkit::openid::{Held, OpenId, Tokens, person};
 use switchboard_wire::http::{HttpEndpoint, HttpError, HttpPoolOptions};
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ impl OpenSignInPage for Person {
         Box::pin(async {
             let status = person?.wait().await?;
             if status.success() {
-                Ok(SignInPageOutcome::Opened)
+                Ok(SignInPageOutcome::BrowserOpened)
             } else {
                 Err("they got lost".into())
             }
@@ -201,7 +201,7 @@ async fn tokens_may_be_taken_away_any_number_of_times() {
 async fn a_program_renews_its_token_before_it_ends() {
     let (provider, folder) = (OpenId::start(Tokens::Opaque(5)), tempfile::tempdir().unwrap());
     let oauth = OAuth {
-        grant: Some(Grant::ClientCredentials),
+        grant: Some(OAuthGrant::ClientCredentials),
         client_id: Some("robot".into()),
         client_secret: Some("robots-own-secret".into()),
         scopes: vec!["read".into()],

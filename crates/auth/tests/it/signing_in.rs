@@ -72,7 +72,7 @@ async fn tokens_that_nobody_takes_back_are_forgotten_and_said_to_live_on() {
     // A server that does not answer does not keep the user signed in.
     tokio::time::pause();
     let why = sign_out(&sign_in).await.unwrap().unwrap().unwrap_err();
-    assert!(matches!(why, Error::NotTold { .. }), "{why:?}");
+    assert!(matches!(why, Error::ServerNotNotified { .. }), "{why:?}");
     assert_eq!(kept(), 0);
 }
 

@@ -5,7 +5,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::{Args as ClapArgs, ValueEnum};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_config::import::ClientApp;
 use switchboard_config::install::ClientTraits;
 use switchboard_core::catalog::NameStyle;
@@ -195,14 +195,14 @@ impl Connect {
 // === impl ModeArg ===
 
 impl ModeArg {
-    pub(crate) fn to_mode(self) -> Mode {
+    pub(crate) fn to_mode(self) -> PermissionMode {
         match self {
-            Self::Client => Mode::Client,
-            Self::Default => Mode::Default,
-            Self::Plan => Mode::Plan,
-            Self::Auto => Mode::Auto,
-            Self::BypassPermissions => Mode::BypassPermissions,
-            Self::DontAsk => Mode::DontAsk,
+            Self::Client => PermissionMode::Client,
+            Self::Default => PermissionMode::Default,
+            Self::Plan => PermissionMode::Plan,
+            Self::Auto => PermissionMode::Auto,
+            Self::BypassPermissions => PermissionMode::BypassPermissions,
+            Self::DontAsk => PermissionMode::DontAsk,
         }
     }
 }

@@ -10,8 +10,8 @@
 
 mod failures;
 mod hints;
+mod local_engine;
 mod number_notices;
-mod own_engine;
 mod running;
 mod side_events;
 
@@ -39,7 +39,7 @@ use crate::printer::Printer;
 use crate::report::Failure;
 use crate::show;
 use crate::surroundings::Caller;
-use own_engine::OwnEngine;
+use local_engine::LocalEngine;
 
 /// How long a server that is connected may take for its lists, beyond the time to connect.
 const LISTS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -59,7 +59,7 @@ pub(crate) struct CommandEngine {
 /// The owner of the engine: the command or the hub.
 enum EngineKind {
     /// The command's own.
-    Own(OwnEngine),
+    Local(LocalEngine),
     /// The running hub's.
     Hub(HubWorkspace),
 }
@@ -105,7 +105,8 @@ pub(crate) async fn with_servers<T>(
     printer: &Printer,
     work: impl AsyncFnOnce(&CommandEngine) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    with_engine(caller, (printer.room(), StartPolicy::Lazy), FallbackServer::Builtin, work).await
+    with_engine(caller, (printer.result_limit(), StartPolicy::Lazy), FallbackServer::Builtin, work)
+        .await
 }
 
 // === impl CommandEngine ===
@@ -124,14 +125,14 @@ impl CommandEngine {
             let logs = ServerLogs::open(caller.surroundings.state_dir.join("logs")).ok();
             return Ok(Self { desired, notices, behind: EngineKind::Hub(attached), logs, connect });
         }
-        let own = OwnEngine::open(caller, &desired, (room, start), otherwise).await?;
+        let own = LocalEngine::open(caller, &desired, (room, start), otherwise).await?;
         let logs = own.engine.logs().cloned();
-        Ok(Self { desired, notices, behind: EngineKind::Own(own), logs, connect })
+        Ok(Self { desired, notices, behind: EngineKind::Local(own), logs, connect })
     }
 
     pub(crate) fn snapshot(&self) -> Arc<WorkspaceSnapshot> {
         match &self.behind {
-            EngineKind::Own(own) => own.snapshot(),
+            EngineKind::Local(own) => own.snapshot(),
             EngineKind::Hub(attached) => attached.snapshot(),
         }
     }
@@ -139,14 +140,14 @@ impl CommandEngine {
     /// Changes whenever the snapshot does.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         match &self.behind {
-            EngineKind::Own(own) => own.engine.changes(),
+            EngineKind::Local(own) => own.engine.changes(),
             EngineKind::Hub(attached) => attached.changes(),
         }
     }
 
     pub(crate) fn call(&self, request: Request) -> RunningCall {
         match &self.behind {
-            EngineKind::Own(own) => own.engine.call(&own.attached, request),
+            EngineKind::Local(own) => own.engine.call(&own.attached, request),
             EngineKind::Hub(attached) => attached.call(&request),
         }
     }
@@ -155,7 +156,7 @@ impl CommandEngine {
     pub(crate) async fn skills(&self, server: Option<&str>) -> Result<Vec<ServerSkills>, Failure> {
         let failed = |error| hub_failure("cannot list the skills", error);
         match &self.behind {
-            EngineKind::Own(own) => {
+            EngineKind::Local(own) => {
                 let call = |request| own.engine.call(&own.attached, request);
                 Ok(skills::list_all_skills(&own.snapshot(), server, call).await)
             }
@@ -166,7 +167,7 @@ impl CommandEngine {
     /// Questions and log messages of servers beside calls.
     pub(crate) fn asides(&self) -> SideEvents {
         match &self.behind {
-            EngineKind::Own(own) => SideEvents::own(own),
+            EngineKind::Local(own) => SideEvents::local(own),
             EngineKind::Hub(attached) => SideEvents::hub(attached),
         }
     }
@@ -196,7 +197,7 @@ impl CommandEngine {
     pub(crate) async fn check_answers(&self, server: &str) -> Result<(), Failure> {
         let failed = |error| hub_failure(format!("cannot check `{server}`"), error);
         match &self.behind {
-            EngineKind::Own(own) => {
+            EngineKind::Local(own) => {
                 own.check_answers(server).await;
                 Ok(())
             }
@@ -273,7 +274,7 @@ impl CommandEngine {
 
     /// Stops the command's own engine, within a few seconds whatever its servers do.
     async fn close(self) {
-        if let EngineKind::Own(own) = self.behind {
+        if let EngineKind::Local(own) = self.behind {
             own.close().await;
         }
     }

@@ -10,7 +10,7 @@ use switchboard_wire::json::Raw;
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 
-use super::own_engine::OwnEngine;
+use super::local_engine::LocalEngine;
 
 /// A question or log message that a server sent beside a call.
 pub(crate) enum SideEvent {
@@ -27,7 +27,7 @@ pub(crate) struct SideEvents {
 }
 
 enum LogSource {
-    Own(broadcast::Receiver<EngineEvent>),
+    Local(broadcast::Receiver<EngineEvent>),
     Hub(broadcast::Receiver<Raw>),
     /// Nothing more will come.
     Over,
@@ -36,9 +36,9 @@ enum LogSource {
 // === impl SideEvents ===
 
 impl SideEvents {
-    pub(super) fn own(own: &OwnEngine) -> Self {
+    pub(super) fn local(own: &LocalEngine) -> Self {
         let questions = Some(own.engine.session_questions(&own.attached));
-        Self { questions, logs: LogSource::Own(own.engine.events()) }
+        Self { questions, logs: LogSource::Local(own.engine.events()) }
     }
 
     pub(super) fn hub(attached: &HubWorkspace) -> Self {
@@ -71,7 +71,7 @@ impl LogSource {
     async fn next(&mut self) -> Raw {
         loop {
             let heard = match self {
-                Self::Own(events) => events.recv().await.map(|event| match event.what {
+                Self::Local(events) => events.recv().await.map(|event| match event.what {
                     EngineEventKind::Log(params) => Some(params),
                     _ => None,
                 }),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use clap::ValueEnum as _;
 use serde_json::Value;
-use switchboard_config::{Entry, OAuth, Remote, Stdio, Transport};
+use switchboard_config::{Entry, OAuth, RemoteTransport, StdioTransport, Transport};
 
 use super::add_secret::move_secrets;
 use super::write_entry;
@@ -139,17 +139,17 @@ fn refuse_misfits(add: &Add, kind: Kind) -> Result<(), Failure> {
     }
 }
 
-fn stdio(add: &Add, command: &str, args: &[String]) -> Result<Stdio, Failure> {
+fn stdio(add: &Add, command: &str, args: &[String]) -> Result<StdioTransport, Failure> {
     if command.starts_with('-') {
         let hint = "flags stand before the command; `switchboard add --help` shows them";
         return Err(Failure::usage(format!("there is no flag `{command}`"), hint));
     }
     let env = add.env.iter().map(|text| variable(text));
-    Ok(Stdio {
+    Ok(StdioTransport {
         command: command.to_owned(),
         args: args.to_vec(),
         env: env.collect::<Result<_, _>>()?,
-        ..Stdio::default()
+        ..StdioTransport::default()
     })
 }
 
@@ -172,7 +172,7 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
     Ok((text.to_owned(), format!("${{{text}}}")))
 }
 
-fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
+fn remote(add: &Add, url: &str, rest: &[String]) -> Result<RemoteTransport, Failure> {
     if !looks_like_url(url) {
         let hint = match url_of_address(url) {
             Some(url) => format!("did you mean `{url}`?"),
@@ -184,7 +184,7 @@ fn remote(add: &Add, url: &str, rest: &[String]) -> Result<Remote, Failure> {
         let message = format!("`{word}` is not allowed after a URL");
         return Err(Failure::usage(message, "`switchboard add --help` shows all flags"));
     }
-    Ok(Remote {
+    Ok(RemoteTransport {
         url: url.to_owned(),
         headers: headers(&add.header)?,
         headers_helper: None,

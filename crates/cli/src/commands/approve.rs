@@ -20,9 +20,9 @@ use crate::surroundings::Caller;
 /// Where the consent comes from.
 enum ApproveConsent {
     /// From a flag of the command line.
-    Given,
+    Flag,
     /// From the person at the terminal.
-    Asked,
+    Prompt,
     /// From no one: there is no terminal and no flag.
     Missing,
 }
@@ -38,11 +38,11 @@ pub(super) fn run(approve: &Approve, caller: &Caller, printer: &Printer) -> Resu
         return nothing_called(name, &desired, printer);
     }
     let approved = match consent {
-        ApproveConsent::Given => {
+        ApproveConsent::Flag => {
             show(&cases, printer);
             cases.clone()
         }
-        ApproveConsent::Asked => ask(&cases, approve.all, printer),
+        ApproveConsent::Prompt => ask(&cases, approve.all, printer),
         ApproveConsent::Missing => {
             show(&cases, printer);
             Vec::new()
@@ -81,13 +81,13 @@ fn consent(
         return Err(Failure::usage("`--yes` needs a name or `--all`", hint));
     }
     if approve.yes {
-        return Ok(ApproveConsent::Given);
+        return Ok(ApproveConsent::Flag);
     }
     if prompt::is_possible(printer) {
-        return Ok(ApproveConsent::Asked);
+        return Ok(ApproveConsent::Prompt);
     }
     match (is_named, cases) {
-        (true, [_]) => Ok(ApproveConsent::Given),
+        (true, [_]) => Ok(ApproveConsent::Flag),
         _ => Ok(ApproveConsent::Missing),
     }
 }

@@ -43,7 +43,7 @@ pub(super) async fn run(
             return printer
                 .json(&json!({ "file": path, "calls": calls, "unreadable": unreadable }));
         }
-        _ => print(&history.entries, TableHead::Shown, printer)?,
+        _ => print(&history.entries, TableHead::Visible, printer)?,
     }
     if history.entries.is_empty() {
         let path = printer.places.path(&path);
@@ -85,7 +85,7 @@ fn filter(asked: &args::Logs) -> AuditFilter {
 /// Whether the table has a head.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TableHead {
-    Shown,
+    Visible,
     Left,
 }
 
@@ -107,7 +107,7 @@ fn print(entries: &[AuditEntry], head: TableHead, printer: &Printer) -> Result<(
     let rows = std::iter::once(names).chain(entries.iter().map(row));
     for (number, row) in show::columns(rows).iter().enumerate() {
         match (number, head) {
-            (0, TableHead::Shown) => printer.line(format_args!("{DIM}{row}{DIM:#}")),
+            (0, TableHead::Visible) => printer.line(format_args!("{DIM}{row}{DIM:#}")),
             (0, TableHead::Left) => {}
             _ => printer.line(row),
         }

@@ -53,8 +53,8 @@ pub(super) async fn follow(
                 // Tasks and handles are not requested here: the person at the terminal answers questions.
                 CallEvent::Notification(_)
                 | CallEvent::Task(_)
-                | CallEvent::Handed(_)
-                | CallEvent::Tasked(_) => {}
+                | CallEvent::NeedsInput(_)
+                | CallEvent::BecameTask(_) => {}
             },
             aside = asides.next() => match aside {
                 SideEvent::Question(question) => {

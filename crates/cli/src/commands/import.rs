@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use switchboard_config::{
     ConfigProblemKind, Scope, command_line,
     import::{
-        ClientFileOwner, ImportCandidate, ImportPlan, PlannedImport, SkipReason, SkippedImport,
+        ClientFileOwner, ImportCandidate, ImportPlan, ImportSkipReason, PlannedImport,
+        SkippedImport,
     },
     redact,
     secret::SecretMove,
@@ -24,7 +25,7 @@ use crate::surroundings::Caller;
 
 /// Whether the plan is carried out.
 enum ImportConsent {
-    Given,
+    Granted,
     Refused,
     Missing,
 }
@@ -62,16 +63,16 @@ pub(super) fn run(import: &Import, caller: &Caller, printer: &Printer) -> Result
     let consent =
         match (import.confirmation.dry_run || plan.add.is_empty(), import.confirmation.yes) {
             (true, _) => ImportConsent::Refused,
-            (_, true) => ImportConsent::Given,
+            (_, true) => ImportConsent::Granted,
             _ => ask(plan, printer),
         };
     let (added, failures) = match consent {
-        ImportConsent::Given => write_all(&proposal, caller)?,
+        ImportConsent::Granted => write_all(&proposal, caller)?,
         ImportConsent::Refused | ImportConsent::Missing => (Vec::new(), Vec::new()),
     };
     if printer.is_json() {
         printer.json(&proposal_json(&proposal, &added, &failures))?;
-    } else if matches!(consent, ImportConsent::Given) {
+    } else if matches!(consent, ImportConsent::Granted) {
         let imported = format!("imported {} of {}", added.len(), count(plan.add.len()));
         printer.done(format_args!("\n{imported}{}", moved_text(&proposal, &added)));
     }
@@ -188,7 +189,7 @@ fn ask(plan: &ImportPlan, printer: &Printer) -> ImportConsent {
     }
     let question = format!("\nImport {}?", count(plan.add.len()));
     match prompt::ask(printer, &question, YesNo::No) {
-        YesNo::Yes => ImportConsent::Given,
+        YesNo::Yes => ImportConsent::Granted,
         _ => ImportConsent::Refused,
     }
 }
@@ -239,7 +240,7 @@ fn print_skipped(skipped: &SkippedImport, printer: &Printer) {
     let why = skipped.reason.to_string();
     let why = switchboard_wire::sanitize::sanitize_line(&why);
     let equal = match &skipped.reason {
-        SkipReason::Same(same) => format!(" at {}", printer.places.location(&same.at)),
+        ImportSkipReason::Same(same) => format!(" at {}", printer.places.location(&same.at)),
         _ => String::new(),
     };
     printer.line(format_args!(

@@ -20,7 +20,7 @@ use crate::surroundings::{self, Caller};
 /// Whether the client's file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InstallConsent {
-    Given,
+    Granted,
     Refused,
 }
 
@@ -32,11 +32,11 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let launch = launch(&install.connect, global, caller)?.for_client(install.client);
     let found = find_installation(install.client, &install.name, caller)?;
-    if let InstalledEntry::Other(entry) = &found.standing {
+    if let InstalledEntry::Other(entry) = &found.current {
         return Err(name_taken_failure(&found, entry, printer));
     }
     let entry = found.entry(&launch);
-    if found.standing.value() == Some(&entry) {
+    if found.current.value() == Some(&entry) {
         printer.done(format_args!("{} already has Switchboard.", install.client.display_name()));
         return answer(&found, &entry, "unchanged", printer);
     }
@@ -83,13 +83,13 @@ pub(super) fn consent(
 ) -> Result<InstallConsent, Failure> {
     match (confirmation.dry_run, confirmation.yes) {
         (true, _) => Ok(InstallConsent::Refused),
-        (_, true) => Ok(InstallConsent::Given),
+        (_, true) => Ok(InstallConsent::Granted),
         _ if !prompt::is_possible(printer) => {
             let message = "nothing was written: there is no terminal to ask on";
             Err(Failure::plain(FailureKind::Failed, message).with_hint("agree with `--yes`"))
         }
         _ => match prompt::ask(printer, &format!("\n{question}"), YesNo::No) {
-            YesNo::Yes => Ok(InstallConsent::Given),
+            YesNo::Yes => Ok(InstallConsent::Granted),
             _ => Ok(InstallConsent::Refused),
         },
     }
@@ -128,7 +128,7 @@ pub(super) fn answer(
 
 fn show(found: &ClientInstallation, entry: &Value, printer: &Printer) -> Result<(), Failure> {
     let file = printer.places.path(&found.file);
-    let verb = match found.standing {
+    let verb = match found.current {
         InstalledEntry::Nothing => "gets",
         InstalledEntry::Ours(_) | InstalledEntry::Other(_) => {
             "has an older entry, which changes to"

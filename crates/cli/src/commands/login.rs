@@ -252,7 +252,7 @@ impl OpenSignInPage for LocalBrowser<'_> {
         let opened = open(url.as_str());
         let said = if opened { "Sign in in your browser" } else { "Open this page to sign in" };
         self.printer.raw(format_args!("{said}, at {BOLD}{host}{BOLD:#}:\n  {url}\n"));
-        Box::pin(std::future::ready(Ok(SignInPageOutcome::Opened)))
+        Box::pin(std::future::ready(Ok(SignInPageOutcome::BrowserOpened)))
     }
 }
 
@@ -270,7 +270,7 @@ impl OpenSignInPage for RemoteBrowser<'_> {
             Ok(match self.keyboard.line().await {
                 Some(address) => SignInPageOutcome::Pasted(address),
                 // At the end of input the address cannot be pasted, but the port may be forwarded.
-                None => SignInPageOutcome::Opened,
+                None => SignInPageOutcome::BrowserOpened,
             })
         })
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_config::server_name::normalize_server_name;
-use switchboard_config::{Mode, quote_arguments};
+use switchboard_config::{PermissionMode, quote_arguments};
 use switchboard_core::CallError;
 use switchboard_core::catalog::{
     Catalog, ConfiguredServer, ListedPrompt, ListedTool, normalize_configured_server,
@@ -199,7 +199,8 @@ fn denied(
     tool: &str,
 ) -> Option<LookupError> {
     let names: Vec<_> = snapshot.servers.iter().map(normal).collect();
-    let (permissions, _) = WorkspacePermissions::new(&hub.desired.rules, Mode::Default, &names);
+    let (permissions, _) =
+        WorkspacePermissions::new(&hub.desired.rules, PermissionMode::Default, &names);
     let server = normal(snapshot.server(server)?);
     let principal = RulePrincipal::new(LOCAL_PRINCIPAL);
     let rule = permissions.hiding_rule(&server, tool, &principal)?.clone();

@@ -47,7 +47,7 @@ async fn show(read: &Read, hub: &CommandEngine, printer: &Printer) -> Result<(),
         .map(|part| ResultPart::of_resource(&part))
         .collect();
     content::print(&parts, printer)?;
-    let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
+    let problem = outcome.limited.as_ref().and_then(|kept| kept.problem.as_ref());
     printer.notices(problem.map(Notice::from).as_ref());
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     command_engine::with_engine(
         caller,
-        (printer.room(), StartPolicy::Eager),
+        (printer.result_limit(), StartPolicy::Eager),
         FallbackServer::Builtin,
         async |hub: &CommandEngine| show(&server.server, hub, printer).await,
     )

@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 use switchboard_config::redact;
 use switchboard_config::setup::{
-    FileUndo, KeptReason, MemberValue, SecretFate, SecretUndo, UndoMethod, UndoOutcome, UndoPlan,
-    plan_undo,
+    FileUndo, MemberValue, RetentionReason, SecretFate, SecretUndo, UndoMethod, UndoOutcome,
+    UndoPlan, plan_undo,
 };
 
 use super::former_catalogs::EntriesBefore;
@@ -32,7 +32,7 @@ pub(super) fn run(setup: &SetupArgs, caller: &Caller, printer: &Printer) -> Resu
     let before = EntriesBefore::read(caller);
     let outcome = match consent {
         InstallConsent::Refused => None,
-        InstallConsent::Given => Some(
+        InstallConsent::Granted => Some(
             plan.carry_out(&caller.surroundings, &store)
                 .map_err(|error| Failure::config("cannot go on with the undo", &error))?,
         ),
@@ -151,8 +151,10 @@ fn difference(undo: &FileUndo) -> Vec<String> {
     let keeps = undo.keeps.iter().map(|(member, reason)| {
         let name = show::word(member.name());
         match reason {
-            KeptReason::Changed => format!("= {name}  {DIM}was changed since, and stays{DIM:#}"),
-            KeptReason::NameTaken => {
+            RetentionReason::Changed => {
+                format!("= {name}  {DIM}was changed since, and stays{DIM:#}")
+            }
+            RetentionReason::NameInUse => {
                 format!("= {name}  {DIM}another entry has this name now, and stays{DIM:#}")
             }
         }

@@ -18,7 +18,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let client = uninstall.client.display_name();
     let found = find_installation(uninstall.client, &uninstall.name, caller)?;
-    let entry = match &found.standing {
+    let entry = match &found.current {
         InstalledEntry::Ours(entry) => entry,
         InstalledEntry::Other(entry) => return Err(name_taken_failure(&found, entry, printer)),
         InstalledEntry::Nothing => {

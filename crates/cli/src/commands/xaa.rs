@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use switchboard_auth::{Error, IdentityProviderClient, SignedInUser, UserPresence};
-use switchboard_config::{self as config, Desired, Located, Transport};
+use switchboard_config::{self as config, Desired, LocatedValue, Transport};
 use switchboard_hub::{CredentialSources, process_guard};
 use switchboard_wire::sanitize;
 use url::Url;
@@ -45,7 +45,7 @@ fn require_provider(caller: &Caller) -> Result<IdentityProviderClient, Failure> 
 // --- setup
 
 fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
-    let managed = |provider: &&Located<config::IdentityProvider>| is_managed(provider, caller);
+    let managed = |provider: &&LocatedValue<config::IdentityProvider>| is_managed(provider, caller);
     let desired = caller.workspace.desired();
     if let Some(provider) = desired.settings.xaa_idp.as_ref().filter(managed) {
         return Err(Failure::plain(
@@ -74,7 +74,7 @@ fn setup(setup: &Setup, caller: &Caller, printer: &Printer) -> Result<(), Failur
 }
 
 /// Whether the administrator's files name the provider, not the user's.
-fn is_managed(provider: &Located<config::IdentityProvider>, caller: &Caller) -> bool {
+fn is_managed(provider: &LocatedValue<config::IdentityProvider>, caller: &Caller) -> bool {
     let path = provider.at.origin.path();
     path.is_some_and(|path| path.starts_with(&caller.surroundings.managed_dir))
 }

@@ -71,8 +71,11 @@ fn local(probe: &Probe, program: &str, args: &[String]) -> Result<NamedTarget, F
     for variable in &probe.env {
         command.env.push(parse_variable(variable)?);
     }
-    let typed =
-        config::Stdio { command: program.to_owned(), args: args.to_vec(), ..Default::default() };
+    let typed = config::StdioTransport {
+        command: program.to_owned(),
+        args: args.to_vec(),
+        ..Default::default()
+    };
     Ok(NamedTarget {
         name: format!("`{program}`"),
         policy_name: TYPED_SERVER,
@@ -115,7 +118,7 @@ fn remote(probe: &Probe, text: &str) -> Result<NamedTarget, Failure> {
     };
     let headers = headers(&probe.header)?;
     let name = format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default());
-    let typed = config::Remote { url: text.to_owned(), ..Default::default() };
+    let typed = config::RemoteTransport { url: text.to_owned(), ..Default::default() };
     let entry = Entry::new(match transport {
         Transport::Http => config::Transport::Http(typed),
         Transport::Sse => config::Transport::Sse(typed),

@@ -63,7 +63,8 @@ enum StartRule {
     #[default]
     ProjectRoot,
     /// In the folder that its file belongs to.
-    OwnFolder,
+    #[serde(rename = "own-folder")]
+    EntryFolder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +128,7 @@ impl Approvals {
                 decision,
                 content: item.content.clone(),
                 decided: now,
-                start_rule: StartRule::OwnFolder,
+                start_rule: StartRule::EntryFolder,
                 secrets: item.secrets(),
             };
             self.folders.entry(item.folder_key()).or_default().insert(item.hash(), record);

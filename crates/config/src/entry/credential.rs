@@ -6,7 +6,9 @@
 
 use url::Url;
 
-use super::types::{Entry, Grant, InheritEnv, OAuth, Remote, Stdio, Transport};
+use super::types::{
+    Entry, InheritEnv, OAuth, OAuthGrant, RemoteTransport, StdioTransport, Transport,
+};
 use crate::expand::{PROJECT_NAME_VARIABLE, PROJECT_ROOT_VARIABLE, TemplatePiece, split_template};
 use crate::load::PLUGIN_ROOT_VARIABLE;
 use crate::redact::redact_entry;
@@ -54,7 +56,7 @@ impl EntryCredential {
 }
 
 /// The variables of a process: a variable of any name may be a key.
-fn in_stdio(stdio: &Stdio) -> Option<String> {
+fn in_stdio(stdio: &StdioTransport) -> Option<String> {
     if let Some(name) = stdio.env.keys().next() {
         return Some(format!("`env.{name}`"));
     }
@@ -68,7 +70,7 @@ fn in_stdio(stdio: &Stdio) -> Option<String> {
     inherits.then(|| "`inheritEnv`".to_owned())
 }
 
-fn in_remote(remote: &Remote) -> Option<String> {
+fn in_remote(remote: &RemoteTransport) -> Option<String> {
     if let Some(name) = remote.headers.keys().next() {
         return Some(format!("the header `{name}`"));
     }
@@ -101,10 +103,10 @@ fn is_key_like(segment: &str) -> bool {
 /// secret name a program, and every principal signs in through it.
 fn in_oauth(oauth: &OAuth) -> Option<&'static str> {
     match oauth.grant {
-        Some(Grant::ClientCredentials | Grant::JwtBearer) => Some("`oauth.grant`"),
+        Some(OAuthGrant::ClientCredentials | OAuthGrant::JwtBearer) => Some("`oauth.grant`"),
         _ if oauth.assertion_file.is_some() => Some("`oauth.assertionFile`"),
         _ if oauth.xaa == Some(true) => Some("`oauth.xaa`"),
-        Some(Grant::AuthorizationCode) | None => None,
+        Some(OAuthGrant::AuthorizationCode) | None => None,
     }
 }
 

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::types::{
-    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, SignInOwner, StartPolicy, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, IdeTransport, InheritEnv, OAuth, OAuthGrant, ProtocolEra,
+    QuestionSettings, RemoteTransport, ServerSharing, SignInOwner, StartPolicy, StdioTransport,
+    TlsFiles, ToolFilter, Transport,
 };
 
 /// An object under construction. Members without a value are left out.
@@ -64,12 +65,12 @@ impl Entry {
         let Self { transport, timeout, always_load, disabled, tools, .. } = self;
         let Self { share, share_principals, sign_in, era, questions, start, .. } = self;
         let share = match share {
-            Share::Auto => None,
-            Share::Always => Some("always"),
-            Share::Never => Some("never"),
+            ServerSharing::Auto => None,
+            ServerSharing::Always => Some("always"),
+            ServerSharing::Never => Some("never"),
         };
         let sign_in = match sign_in {
-            SignInOwner::Own => None,
+            SignInOwner::EachPrincipal => None,
             SignInOwner::Shared => Some("shared"),
         };
         let era = era.map(|era| match era {
@@ -102,19 +103,19 @@ impl Transport {
     }
 }
 
-impl Stdio {
+impl StdioTransport {
     pub(super) fn to_json(&self) -> Value {
         stdio(ObjectBuilder::new(), self).finish()
     }
 }
 
-impl Remote {
+impl RemoteTransport {
     pub(super) fn to_json(&self) -> Value {
         remote(ObjectBuilder::new(), self).finish()
     }
 }
 
-impl Ide {
+impl IdeTransport {
     pub(super) fn to_json(&self) -> Value {
         ide(ObjectBuilder::new(), self).finish()
     }
@@ -127,9 +128,9 @@ impl OAuth {
         let Self { auth_server_metadata_url, scopes, grant, private_key_file, .. } = self;
         let Self { signing_algorithm, assertion_file, dpop, xaa, .. } = self;
         let grant = grant.map(|grant| match grant {
-            Grant::AuthorizationCode => "authorization_code",
-            Grant::ClientCredentials => "client_credentials",
-            Grant::JwtBearer => "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            OAuthGrant::AuthorizationCode => "authorization_code",
+            OAuthGrant::ClientCredentials => "client_credentials",
+            OAuthGrant::JwtBearer => "urn:ietf:params:oauth:grant-type:jwt-bearer",
         });
         ObjectBuilder::new()
             .set_text("clientId", client_id.as_ref())
@@ -158,8 +159,8 @@ fn members(transport: &Transport) -> ObjectBuilder {
     }
 }
 
-fn stdio(object: ObjectBuilder, stdio: &Stdio) -> ObjectBuilder {
-    let Stdio { command, args, env, cwd, env_file, inherit_env } = stdio;
+fn stdio(object: ObjectBuilder, stdio: &StdioTransport) -> ObjectBuilder {
+    let StdioTransport { command, args, env, cwd, env_file, inherit_env } = stdio;
     let inherit_env = match inherit_env {
         InheritEnv::All(all) => all.then(|| Value::from(true)),
         InheritEnv::Names(names) => (!names.is_empty()).then(|| Value::from(&**names)),
@@ -173,8 +174,8 @@ fn stdio(object: ObjectBuilder, stdio: &Stdio) -> ObjectBuilder {
         .set_some("inheritEnv", inherit_env)
 }
 
-fn remote(object: ObjectBuilder, remote: &Remote) -> ObjectBuilder {
-    let Remote { url, headers, headers_helper, oauth, tls } = remote;
+fn remote(object: ObjectBuilder, remote: &RemoteTransport) -> ObjectBuilder {
+    let RemoteTransport { url, headers, headers_helper, oauth, tls } = remote;
     object
         .set("url", &**url)
         .set_map("headers", headers)
@@ -183,8 +184,8 @@ fn remote(object: ObjectBuilder, remote: &Remote) -> ObjectBuilder {
         .set_some("tls", tls.as_ref().map(certificates))
 }
 
-fn certificates(tls: &Tls) -> Value {
-    let Tls { cert_file, key_file, ca_file } = tls;
+fn certificates(tls: &TlsFiles) -> Value {
+    let TlsFiles { cert_file, key_file, ca_file } = tls;
     ObjectBuilder::new()
         .set_text("certFile", cert_file.as_ref())
         .set_text("keyFile", key_file.as_ref())
@@ -192,8 +193,8 @@ fn certificates(tls: &Tls) -> Value {
         .finish()
 }
 
-fn ide(object: ObjectBuilder, ide: &Ide) -> ObjectBuilder {
-    let Ide { url, ide_name, auth_token } = ide;
+fn ide(object: ObjectBuilder, ide: &IdeTransport) -> ObjectBuilder {
+    let IdeTransport { url, ide_name, auth_token } = ide;
     object
         .set("url", &**url)
         .set_text("ideName", ide_name.as_ref())
@@ -229,7 +230,7 @@ mod tests {
     fn both_forms_are_the_same() {
         let text = |text: &str| Some(text.to_owned());
         let map = || [("A".to_owned(), "\"1\"".to_owned())].into();
-        let stdio = Stdio {
+        let stdio = StdioTransport {
             command: "npx".to_owned(),
             args: vec!["-y".to_owned()],
             env: map(),
@@ -251,49 +252,56 @@ mod tests {
             dpop: Some(false),
             xaa: Some(true),
         };
-        let tls = Tls { cert_file: text("c"), key_file: text("k"), ca_file: text("a") };
-        let remote = |grant| Remote {
+        let tls = TlsFiles { cert_file: text("c"), key_file: text("k"), ca_file: text("a") };
+        let remote = |grant| RemoteTransport {
             url: "https://x".to_owned(),
             headers: map(),
             headers_helper: text("h"),
             oauth: Some(oauth(grant)),
             tls: Some(tls.clone()),
         };
-        let ide = Ide { url: "ws://e".to_owned(), ide_name: text("E"), auth_token: text("t") };
+        let ide =
+            IdeTransport { url: "ws://e".to_owned(), ide_name: text("E"), auth_token: text("t") };
         let all = InheritEnv::All(true);
         for transport in [
             Transport::Stdio(stdio),
-            Transport::Stdio(Stdio { inherit_env: all, ..Stdio::default() }),
-            Transport::Http(remote(Grant::AuthorizationCode)),
-            Transport::Sse(remote(Grant::ClientCredentials)),
-            Transport::Ws(remote(Grant::JwtBearer)),
-            Transport::Http(Remote {
+            Transport::Stdio(StdioTransport { inherit_env: all, ..StdioTransport::default() }),
+            Transport::Http(remote(OAuthGrant::AuthorizationCode)),
+            Transport::Sse(remote(OAuthGrant::ClientCredentials)),
+            Transport::Ws(remote(OAuthGrant::JwtBearer)),
+            Transport::Http(RemoteTransport {
                 oauth: Some(OAuth::default()),
-                tls: Some(Tls::default()),
-                ..Remote::default()
+                tls: Some(TlsFiles::default()),
+                ..RemoteTransport::default()
             }),
             Transport::SseIde(ide.clone()),
-            Transport::WsIde(Ide { ide_name: None, auth_token: None, ..ide }),
+            Transport::WsIde(IdeTransport { ide_name: None, auth_token: None, ..ide }),
             Transport::Sdk,
         ] {
             check(&Entry::new(transport));
         }
         for (share, sign_in, era, start, elicitation) in [
             (
-                Share::Always,
+                ServerSharing::Always,
                 SignInOwner::Shared,
                 ProtocolEra::Modern,
                 StartPolicy::Lazy,
                 Some(ElicitationAnswerer::Client),
             ),
             (
-                Share::Never,
-                SignInOwner::Own,
+                ServerSharing::Never,
+                SignInOwner::EachPrincipal,
                 ProtocolEra::Legacy,
                 StartPolicy::Eager,
                 Some(ElicitationAnswerer::Queue),
             ),
-            (Share::Auto, SignInOwner::Own, ProtocolEra::Legacy, StartPolicy::Eager, None),
+            (
+                ServerSharing::Auto,
+                SignInOwner::EachPrincipal,
+                ProtocolEra::Legacy,
+                StartPolicy::Eager,
+                None,
+            ),
         ] {
             check(&Entry {
                 transport: Transport::Sdk,

@@ -18,6 +18,7 @@ pub(crate) use parse::{
 pub use signature::ServerSignature;
 pub(crate) use signature::canonical_url;
 pub use types::{
-    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, SignInOwner, StartPolicy, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, IdeTransport, InheritEnv, OAuth, OAuthGrant, ProtocolEra,
+    QuestionSettings, RemoteTransport, ServerSharing, SignInOwner, StartPolicy, StdioTransport,
+    TlsFiles, ToolFilter, Transport,
 };

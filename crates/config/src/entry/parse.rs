@@ -6,12 +6,13 @@
 use url::Url;
 
 use super::types::{
-    ElicitationAnswerer, Entry, Grant, Ide, InheritEnv, OAuth, ProtocolEra, QuestionSettings,
-    Remote, Share, SignInOwner, StartPolicy, Stdio, Tls, ToolFilter, Transport,
+    ElicitationAnswerer, Entry, IdeTransport, InheritEnv, OAuth, OAuthGrant, ProtocolEra,
+    QuestionSettings, RemoteTransport, ServerSharing, SignInOwner, StartPolicy, StdioTransport,
+    TlsFiles, ToolFilter, Transport,
 };
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::redact::redact_text;
-use crate::source::{ConfigNode, ConfigValue, Located, ObjectFields};
+use crate::source::{ConfigNode, ConfigValue, LocatedValue, ObjectFields};
 
 /// Whether every variable had a value; if not, a URL may still hold references and is not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +130,7 @@ fn implied_type(
 fn refuse_type(
     fields: &mut ObjectFields<'_>,
     word: &str,
-    kind: Option<&Located<String>>,
+    kind: Option<&LocatedValue<String>>,
 ) -> Option<Transport> {
     let at = kind.map(|kind| kind.at.clone())?;
     let message = match word {
@@ -143,9 +144,9 @@ fn refuse_type(
     None
 }
 
-fn stdio(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Option<Stdio> {
+fn stdio(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Option<StdioTransport> {
     let command = fields.required("command");
-    let stdio = Stdio {
+    let stdio = StdioTransport {
         args: fields.strings("args"),
         env: fields.string_map("env"),
         cwd: fields.string("cwd"),
@@ -158,7 +159,7 @@ fn stdio(fields: &mut ObjectFields<'_>, node: &ConfigNode) -> Option<Stdio> {
 }
 
 /// Refuses `=` and NUL in a name, which would set another variable, or none.
-fn check_variable_names(fields: &mut ObjectFields<'_>, stdio: &Stdio, node: &ConfigNode) {
+fn check_variable_names(fields: &mut ObjectFields<'_>, stdio: &StdioTransport, node: &ConfigNode) {
     for (name, value) in &stdio.env {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             let message = format!(
@@ -185,12 +186,12 @@ fn remote(
     node: &ConfigNode,
     schemes: &[&str],
     completeness: Completeness,
-) -> Option<Remote> {
+) -> Option<RemoteTransport> {
     let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
     }
-    let remote = Remote {
+    let remote = RemoteTransport {
         headers: fields.string_map("headers"),
         headers_helper: fields.string("headersHelper"),
         oauth: if schemes.contains(&"http") { oauth(fields) } else { None },
@@ -204,7 +205,7 @@ fn remote(
 fn check_url(
     fields: &mut ObjectFields<'_>,
     key: &str,
-    url: &Located<String>,
+    url: &LocatedValue<String>,
     schemes: &[&str],
     completeness: Completeness,
 ) {
@@ -225,7 +226,7 @@ fn check_url(
 }
 
 /// Refuses line breaks in a header, with which one value could add further headers.
-fn check_headers(fields: &mut ObjectFields<'_>, remote: &Remote, node: &ConfigNode) {
+fn check_headers(fields: &mut ObjectFields<'_>, remote: &RemoteTransport, node: &ConfigNode) {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     for (name, value) in &remote.headers {
         let sound =
@@ -239,22 +240,30 @@ fn check_headers(fields: &mut ObjectFields<'_>, remote: &Remote, node: &ConfigNo
     }
 }
 
-fn ide(fields: &mut ObjectFields<'_>, schemes: &[&str], completeness: Completeness) -> Option<Ide> {
+fn ide(
+    fields: &mut ObjectFields<'_>,
+    schemes: &[&str],
+    completeness: Completeness,
+) -> Option<IdeTransport> {
     let url = fields.required("url");
     if let Some(url) = &url {
         check_url(fields, "url", url, schemes, completeness);
     }
     let (ide_name, auth_token) = (fields.string("ideName"), fields.string("authToken"));
-    url.map(|url| Ide { url: url.value, ide_name, auth_token })
+    url.map(|url| IdeTransport { url: url.value, ide_name, auth_token })
 }
 
-fn tls(fields: &mut ObjectFields<'_>) -> Tls {
+fn tls(fields: &mut ObjectFields<'_>) -> TlsFiles {
     let (cert_file, key_file) = (fields.string("certFile"), fields.text("keyFile"));
     if let Some(key) = key_file.as_ref().filter(|_| cert_file.is_none()) {
         let message = format!("`keyFile` of {} needs `certFile`", fields.what());
         fields.reject(ConfigProblemKind::BadValue, message, &key.at);
     }
-    Tls { cert_file, key_file: key_file.map(|key| key.value), ca_file: fields.string("caFile") }
+    TlsFiles {
+        cert_file,
+        key_file: key_file.map(|key| key.value),
+        ca_file: fields.string("caFile"),
+    }
 }
 
 fn oauth(fields: &mut ObjectFields<'_>) -> Option<OAuth> {
@@ -301,13 +310,13 @@ fn metadata_url(fields: &mut ObjectFields<'_>) -> Option<String> {
     Some(url.value)
 }
 
-fn grant(fields: &mut ObjectFields<'_>) -> Option<Grant> {
+fn grant(fields: &mut ObjectFields<'_>) -> Option<OAuthGrant> {
     fields.choice(
         "grant",
         [
-            ("authorization_code", Grant::AuthorizationCode),
-            ("client_credentials", Grant::ClientCredentials),
-            ("urn:ietf:params:oauth:grant-type:jwt-bearer", Grant::JwtBearer),
+            ("authorization_code", OAuthGrant::AuthorizationCode),
+            ("client_credentials", OAuthGrant::ClientCredentials),
+            ("urn:ietf:params:oauth:grant-type:jwt-bearer", OAuthGrant::JwtBearer),
         ],
     )
 }
@@ -359,11 +368,15 @@ pub(crate) fn decode_start(fields: &mut ObjectFields<'_>) -> Option<StartPolicy>
 }
 
 fn sign_in(fields: &mut ObjectFields<'_>) -> SignInOwner {
-    let owners = [("own", SignInOwner::Own), ("shared", SignInOwner::Shared)];
-    fields.choice("signIn", owners).unwrap_or(SignInOwner::Own)
+    let owners = [("own", SignInOwner::EachPrincipal), ("shared", SignInOwner::Shared)];
+    fields.choice("signIn", owners).unwrap_or(SignInOwner::EachPrincipal)
 }
 
-fn share(fields: &mut ObjectFields<'_>) -> Share {
-    let shares = [("auto", Share::Auto), ("always", Share::Always), ("never", Share::Never)];
-    fields.choice("share", shares).unwrap_or(Share::Auto)
+fn share(fields: &mut ObjectFields<'_>) -> ServerSharing {
+    let shares = [
+        ("auto", ServerSharing::Auto),
+        ("always", ServerSharing::Always),
+        ("never", ServerSharing::Never),
+    ];
+    fields.choice("share", shares).unwrap_or(ServerSharing::Auto)
 }

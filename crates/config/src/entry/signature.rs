@@ -8,7 +8,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::{Entry, Stdio, Transport};
+use super::{Entry, StdioTransport, Transport};
 use crate::approval::hex;
 
 /// The signature of an expanded entry: a hash of the URL, or of command, arguments and environment.
@@ -38,7 +38,7 @@ impl ServerSignature {
     }
 }
 
-fn parts(stdio: &Stdio) -> impl Iterator<Item = &str> {
+fn parts(stdio: &StdioTransport) -> impl Iterator<Item = &str> {
     let env = stdio.env.iter().flat_map(|(name, value)| [name.as_str(), value]);
     let words = std::iter::once(&stdio.command).chain(&stdio.args).map(String::as_str);
     // The empty part separates arguments from variables: no variable has an empty name.

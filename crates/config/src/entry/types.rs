@@ -35,9 +35,9 @@ pub struct Entry {
     #[schemars(default)]
     pub tools: ToolFilter,
     /// Whether clients share one connection to the server.
-    #[serde(skip_serializing_if = "Share::is_auto")]
+    #[serde(skip_serializing_if = "ServerSharing::is_auto")]
     #[schemars(default)]
-    pub share: Share,
+    pub share: ServerSharing,
     /// Whether principals of `serve` share one connection, and thereby everything that the server remembers; user and
     /// managed scope only.
     #[serde(skip_serializing_if = "is_false")]
@@ -64,17 +64,17 @@ pub struct Entry {
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Transport {
     /// A process that speaks over standard input and output.
-    Stdio(Stdio),
+    Stdio(StdioTransport),
     /// Streamable HTTP.
-    Http(Remote),
+    Http(RemoteTransport),
     /// HTTP with server-sent events, the older transport.
-    Sse(Remote),
+    Sse(RemoteTransport),
     /// WebSocket.
-    Ws(Remote),
+    Ws(RemoteTransport),
     /// An editor, over server-sent events.
-    SseIde(Ide),
+    SseIde(IdeTransport),
     /// An editor, over WebSocket.
-    WsIde(Ide),
+    WsIde(IdeTransport),
     /// A server inside this process: the host application's own, or native plugins. No file may say so.
     #[schemars(skip)]
     Sdk,
@@ -83,7 +83,8 @@ pub enum Transport {
 /// A process to start.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Stdio {
+#[schemars(rename = "Stdio")]
+pub struct StdioTransport {
     /// The program to start.
     pub command: String,
     /// The arguments of the program.
@@ -119,7 +120,8 @@ pub enum InheritEnv {
 /// A server behind a URL.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Remote {
+#[schemars(rename = "Remote")]
+pub struct RemoteTransport {
     /// The URL of the server.
     pub url: String,
     /// Headers to send with every request.
@@ -134,13 +136,14 @@ pub struct Remote {
     pub oauth: Option<OAuth>,
     /// The client certificate, and the authorities to trust.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsFiles>,
 }
 
 /// Certificates for one server. Files are in PEM, read anew for each connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Tls {
+#[schemars(rename = "Tls")]
+pub struct TlsFiles {
     /// The client certificate and its chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<String>,
@@ -155,7 +158,8 @@ pub struct Tls {
 /// An editor's own server.
 #[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Ide {
+#[schemars(rename = "Ide")]
+pub struct IdeTransport {
     /// The URL of the server.
     pub url: String,
     /// The editor's name.
@@ -191,7 +195,7 @@ pub struct OAuth {
     pub scopes: Vec<String>,
     /// How the token is obtained.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub grant: Option<Grant>,
+    pub grant: Option<OAuthGrant>,
     /// The file of the private key that signs assertions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub private_key_file: Option<String>,
@@ -223,7 +227,8 @@ impl OAuth {
 /// How a token is obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Grant {
+#[schemars(rename = "Grant")]
+pub enum OAuthGrant {
     /// A person signs in with a browser.
     AuthorizationCode,
     /// The client signs in for itself.
@@ -248,7 +253,8 @@ pub struct ToolFilter {
 /// Whether clients share one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Share {
+#[schemars(rename = "Share")]
+pub enum ServerSharing {
     /// Until the server turns out to keep state per client.
     #[default]
     Auto,
@@ -264,7 +270,8 @@ pub enum Share {
 pub enum SignInOwner {
     /// Every principal signs in for itself, and what the entry holds serves the person who runs the hub alone.
     #[default]
-    Own,
+    #[serde(rename = "own")]
+    EachPrincipal,
     /// All principals use those of the person who runs the hub.
     Shared,
 }
@@ -320,9 +327,9 @@ impl Entry {
             always_load: false,
             disabled: false,
             tools: ToolFilter::default(),
-            share: Share::Auto,
+            share: ServerSharing::Auto,
             share_principals: false,
-            sign_in: SignInOwner::Own,
+            sign_in: SignInOwner::EachPrincipal,
             era: None,
             questions: None,
             start: None,
@@ -394,11 +401,11 @@ impl ToolFilter {
 impl SignInOwner {
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
     fn is_own(&self) -> bool {
-        *self == Self::Own
+        *self == Self::EachPrincipal
     }
 }
 
-impl Share {
+impl ServerSharing {
     #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
     fn is_auto(&self) -> bool {
         *self == Self::Auto
@@ -422,4 +429,4 @@ macro_rules! debug_masked {
     )*};
 }
 
-debug_masked!(Stdio, Remote, Ide, OAuth);
+debug_masked!(StdioTransport, RemoteTransport, IdeTransport, OAuth);

@@ -11,13 +11,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::approval::hex;
-use crate::entry::{Completeness, Entry, Remote, Transport, canonical_url, decode_entry};
+use crate::entry::{Completeness, Entry, RemoteTransport, Transport, canonical_url, decode_entry};
 use crate::expand::{ReferenceLookup, expand_node};
 use crate::host_context::HostContext;
 use crate::secret::{
     SecretLookupError, SecretProvider, SecretSource, SecretText, collect_secret_names,
 };
-use crate::source::{ConfigNode, Located};
+use crate::source::{ConfigNode, LocatedValue};
 
 /// The identity of an entry: everything that it says, as written, and the folder in which its process starts.
 ///
@@ -54,7 +54,7 @@ pub struct UnreadableSecret {
 pub(crate) struct IdentityContext<'a> {
     pub(crate) host: &'a HostContext,
     /// The secrets of providers, which stay references: their commands are run for servers only.
-    pub(crate) providers: &'a BTreeMap<String, Located<SecretProvider>>,
+    pub(crate) providers: &'a BTreeMap<String, LocatedValue<SecretProvider>>,
 }
 
 /// The values for one entry.
@@ -202,7 +202,7 @@ fn normalize(entry: &mut Entry) {
     }
 }
 
-fn normalize_remote(remote: &mut Remote) {
+fn normalize_remote(remote: &mut RemoteTransport) {
     remote.url = canonical_url(&remote.url);
     let headers = std::mem::take(&mut remote.headers);
     remote.headers =

@@ -34,8 +34,8 @@ pub use client::{ClientApp, ClientFileOwner, UnknownClientApp};
 pub(crate) use existing::existing_servers;
 pub use identity::{ImportIdentity, UnreadableSecret};
 pub use plan::{
-    ExistingServer, ImportPlan, ImportTarget, PlannedImport, SameServer, SkipReason, SkippedImport,
-    plan_import,
+    ExistingServer, ImportPlan, ImportSkipReason, ImportTarget, PlannedImport, SameServer,
+    SkippedImport, plan_import,
 };
 
 /// A server in another client's file.

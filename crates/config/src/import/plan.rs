@@ -13,7 +13,7 @@ use crate::install::is_switchboard_entry;
 use crate::problem::ConfigProblem;
 use crate::scope::Scope;
 use crate::secret::SecretProvider;
-use crate::source::{ConfigNode, Located, SourceLocation};
+use crate::source::{ConfigNode, LocatedValue, SourceLocation};
 use crate::{check_entry, server_name};
 
 /// The plan of an import.
@@ -44,13 +44,13 @@ pub struct SkippedImport {
     /// The server in the client's file.
     pub candidate: ImportCandidate,
     /// The reason.
-    pub reason: SkipReason,
+    pub reason: ImportSkipReason,
 }
 
 /// Why a server is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum SkipReason {
+pub enum ImportSkipReason {
     /// The server is this program.
     ThisProgram,
     /// The entry is not usable; the plan's problems say why.
@@ -97,7 +97,7 @@ pub struct ImportTarget<'a> {
     /// The servers that are configured.
     pub existing: &'a [ExistingServer],
     /// The providers of secrets in the settings.
-    pub secret_providers: &'a BTreeMap<String, Located<SecretProvider>>,
+    pub secret_providers: &'a BTreeMap<String, LocatedValue<SecretProvider>>,
 }
 
 /// Plans to import every usable server that is not configured here yet, under whatever name.
@@ -146,7 +146,7 @@ impl ImportPlan {
     /// The skipped servers that may be the same as a configured one, whose secret cannot be opened now.
     pub fn undecided(&self) -> impl Iterator<Item = &SkippedImport> {
         let is_undecided =
-            |skipped: &&SkippedImport| matches!(skipped.reason, SkipReason::Undecided(..));
+            |skipped: &&SkippedImport| matches!(skipped.reason, ImportSkipReason::Undecided(..));
         self.skip.iter().filter(is_undecided)
     }
 
@@ -154,7 +154,7 @@ impl ImportPlan {
     /// same as an added one.
     pub fn losses(&self) -> impl Iterator<Item = &ConfigProblem> {
         let is_merged = |skipped: &&SkippedImport| {
-            matches!(&skipped.reason, SkipReason::Same(same)
+            matches!(&skipped.reason, ImportSkipReason::Same(same)
                 if self.add.iter().any(|planned| planned.name == same.name))
         };
         let merged = self.skip.iter().filter(is_merged).map(|skipped| &skipped.candidate);
@@ -173,7 +173,7 @@ impl ImportPlanner<'_> {
             Err(reason) => return self.plan.skip.push(SkippedImport { candidate, reason }),
         };
         let identity = entry.identity();
-        let same = self.find_same(&identity, scope).map(SkipReason::Same);
+        let same = self.find_same(&identity, scope).map(ImportSkipReason::Same);
         if let Some(reason) = same.or_else(|| self.find_undecided(&entry, scope)) {
             return self.plan.skip.push(SkippedImport { candidate, reason });
         }
@@ -188,19 +188,19 @@ impl ImportPlanner<'_> {
         &mut self,
         candidate: &ImportCandidate,
         scope: Scope,
-    ) -> Result<ComparedEntry, SkipReason> {
+    ) -> Result<ComparedEntry, ImportSkipReason> {
         if is_switchboard_entry(&candidate.entry) {
-            return Err(SkipReason::ThisProgram);
+            return Err(ImportSkipReason::ThisProgram);
         }
         if is_read_from_project(candidate) {
-            return Err(SkipReason::ReadFromProject);
+            return Err(ImportSkipReason::ReadFromProject);
         }
         let ImportCandidate { name, entry, at, .. } = candidate;
         let checked = check_entry(name, entry, at, &self.target.surroundings.env);
         let compared = checked.entry.and_then(|_| self.target.compared_entry(candidate, scope));
         compared.ok_or_else(|| {
             self.plan.problems.extend(checked.problems);
-            SkipReason::Unusable
+            ImportSkipReason::Unusable
         })
     }
 
@@ -213,10 +213,10 @@ impl ImportPlanner<'_> {
     }
 
     /// The server that a candidate may equal, if a secret could be opened.
-    fn find_undecided(&self, candidate: &ComparedEntry, scope: Scope) -> Option<SkipReason> {
+    fn find_undecided(&self, candidate: &ComparedEntry, scope: Scope) -> Option<ImportSkipReason> {
         self.visible_entries(scope).find_map(|(server, entry)| {
             let secret = entry.undecided_by(candidate)?;
-            Some(SkipReason::Undecided(server.into(), secret.clone()))
+            Some(ImportSkipReason::Undecided(server.into(), secret.clone()))
         })
     }
 
@@ -265,9 +265,9 @@ impl From<&ExistingServer> for SameServer {
     }
 }
 
-// === impl SkipReason ===
+// === impl ImportSkipReason ===
 
-impl SkipReason {
+impl ImportSkipReason {
     /// The configured server that the skipped one equals, or may equal.
     pub fn same_server(&self) -> Option<&SameServer> {
         match self {
@@ -288,7 +288,7 @@ impl SkipReason {
     }
 }
 
-impl fmt::Display for SkipReason {
+impl fmt::Display for ImportSkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ThisProgram => f.write_str("it is this program"),

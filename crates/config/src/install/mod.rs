@@ -48,7 +48,7 @@ pub struct ClientInstallation {
     /// The project that the entry is for, as the client's file writes it; absent if it is for all projects.
     pub project: Option<String>,
     /// The present entry.
-    pub standing: InstalledEntry,
+    pub current: InstalledEntry,
     format: ClientFileFormat,
 }
 
@@ -93,8 +93,8 @@ impl ClientInstallation {
     ) -> Option<Result<Self, Error>> {
         let found = client_file::find_client_file(client, surroundings, platform)?;
         Some(found.read(&[found.member, name]).map(|entry| {
-            let standing = InstalledEntry::from_entry(entry, program);
-            Self::new(client, found, name, standing)
+            let current = InstalledEntry::from_entry(entry, program);
+            Self::new(client, found, name, current)
         }))
     }
 
@@ -110,9 +110,9 @@ impl ClientInstallation {
         Some(found.read_servers().map(|groups| {
             let ours = |(project, servers): (Option<String>, EntryMembers)| {
                 let entries = servers.into_iter().filter_map(|(name, entry)| {
-                    let standing = InstalledEntry::from_entry(Some(entry), program);
-                    let is_ours = matches!(standing, InstalledEntry::Ours(_));
-                    is_ours.then(|| Self::new(client, found.clone(), &name, standing))
+                    let current = InstalledEntry::from_entry(Some(entry), program);
+                    let is_ours = matches!(current, InstalledEntry::Ours(_));
+                    is_ours.then(|| Self::new(client, found.clone(), &name, current))
                 });
                 let entries = entries.map(|entry| Self { project: project.clone(), ..entry });
                 entries.collect::<Vec<_>>()
@@ -121,9 +121,9 @@ impl ClientInstallation {
         }))
     }
 
-    fn new(client: ClientApp, found: ClientFile, name: &str, standing: InstalledEntry) -> Self {
+    fn new(client: ClientApp, found: ClientFile, name: &str, current: InstalledEntry) -> Self {
         let ClientFile { file, member, format, .. } = found;
-        Self { client, file, member, name: name.to_owned(), project: None, standing, format }
+        Self { client, file, member, name: name.to_owned(), project: None, current, format }
     }
 
     /// The path of the entry in the file.
@@ -134,7 +134,7 @@ impl ClientInstallation {
 
     /// The entry to write. Members that the user added to our entry stay.
     pub fn entry(&self, launch: &LaunchCommand) -> Value {
-        let mut entry = match &self.standing {
+        let mut entry = match &self.current {
             InstalledEntry::Ours(Value::Object(members)) => members.clone(),
             _ => client_file::new_entry(self.client),
         };
@@ -176,8 +176,8 @@ impl ClientInstallation {
         let path = self.path();
         let edit = |source| Error::Edit { path: self.file.clone(), source };
         update_file(&self.file, &surroundings.state_dir, FilePrivacy::Private, |text| {
-            let standing = self.format.get(text, &path).map_err(edit)?;
-            if standing.as_ref() != self.standing.value() {
+            let current = self.format.get(text, &path).map_err(edit)?;
+            if current.as_ref() != self.current.value() {
                 return Err(Error::Contended { path: self.file.clone() });
             }
             change(text, &path).map_err(edit)

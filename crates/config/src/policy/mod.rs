@@ -13,7 +13,7 @@ mod url_pattern;
 use crate::entry::{Entry, Transport};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
-use crate::source::{Located, SourceLocation};
+use crate::source::{LocatedValue, SourceLocation};
 
 pub use admitted_entry::AdmittedEntry;
 pub use glob::glob_matches;
@@ -24,8 +24,8 @@ pub use url_pattern::{InvalidUrlPattern, UrlPattern};
 /// All rules on which servers may run, from all scopes that may set them.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    allow: Option<Vec<Located<ServerRule>>>,
-    deny: Vec<Located<ServerRule>>,
+    allow: Option<Vec<LocatedValue<ServerRule>>>,
+    deny: Vec<LocatedValue<ServerRule>>,
     /// Where the allow list stands, for messages.
     allow_at: Option<SourceLocation>,
     /// The problem because of which nothing may run.
@@ -47,11 +47,11 @@ impl Policy {
         self.closed.get_or_insert(problem);
     }
 
-    pub(crate) fn deny(&mut self, rules: &[Located<ServerRule>]) {
+    pub(crate) fn deny(&mut self, rules: &[LocatedValue<ServerRule>]) {
         self.deny.extend_from_slice(rules);
     }
 
-    pub(crate) fn allow(&mut self, rules: &[Located<ServerRule>], at: &SourceLocation) {
+    pub(crate) fn allow(&mut self, rules: &[LocatedValue<ServerRule>], at: &SourceLocation) {
         self.allow.get_or_insert_default().extend_from_slice(rules);
         // The last allow list is of the highest scope, and messages name it.
         self.allow_at = Some(at.clone());
@@ -77,7 +77,7 @@ impl Policy {
     }
 }
 
-fn allows(rules: &[Located<ServerRule>], name: &str, entry: Option<&Entry>) -> bool {
+fn allows(rules: &[LocatedValue<ServerRule>], name: &str, entry: Option<&Entry>) -> bool {
     let rules = || rules.iter().map(|rule| &rule.value);
     let Some(entry) = entry else {
         return rules().any(|rule| rule.names(name)) || rules().next().is_some();

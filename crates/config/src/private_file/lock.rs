@@ -25,7 +25,7 @@ pub struct FileLock {
 pub enum FileLockError {
     /// Another process holds the lock.
     #[error("another process holds the lock")]
-    Held,
+    Contended,
     /// The error of the system.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -38,7 +38,7 @@ impl FileLock {
     pub fn try_acquire(path: &Path) -> io::Result<Option<Self>> {
         match Self::acquire_within(path, Duration::ZERO) {
             Ok(lock) => Ok(Some(lock)),
-            Err(FileLockError::Held) => Ok(None),
+            Err(FileLockError::Contended) => Ok(None),
             Err(FileLockError::Io(error)) => Err(error),
         }
     }
@@ -53,7 +53,7 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     std::thread::sleep(POLL_INTERVAL);
                 }
-                Err(TryLockError::WouldBlock) => return Err(FileLockError::Held),
+                Err(TryLockError::WouldBlock) => return Err(FileLockError::Contended),
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
         }
@@ -74,7 +74,7 @@ fn open_lock_file(path: &Path) -> io::Result<File> {
 impl From<FileLockError> for io::Error {
     fn from(error: FileLockError) -> Self {
         match error {
-            FileLockError::Held => Self::new(io::ErrorKind::TimedOut, error),
+            FileLockError::Contended => Self::new(io::ErrorKind::TimedOut, error),
             FileLockError::Io(error) => error,
         }
     }
@@ -91,7 +91,7 @@ mod tests {
         let held = FileLock::try_acquire(&path).unwrap().expect("nobody holds it");
         assert!(FileLock::try_acquire(&path).unwrap().is_none());
         let refused = FileLock::acquire_within(&path, Duration::ZERO).unwrap_err();
-        assert!(matches!(refused, FileLockError::Held), "{refused:?}");
+        assert!(matches!(refused, FileLockError::Contended), "{refused:?}");
         drop(held);
         FileLock::acquire_within(&path, Duration::ZERO).unwrap();
     }

@@ -78,7 +78,7 @@ impl AgentChoice<'_> {
             return Vec::new();
         };
         let candidate = |server: &AgentServer| match server {
-            AgentServer::Named(_) => None,
+            AgentServer::ByName(_) => None,
             AgentServer::Inline(member) => Some(EntryCandidate {
                 name: member.key.clone(),
                 scope: Scope::Agent,
@@ -120,7 +120,7 @@ pub(super) fn apply_agent(choice: &AgentChoice<'_>, desired: &mut Desired) {
 
 fn mention_unknown(servers: &[AgentServer], desired: &mut Desired) {
     for server in servers {
-        if let AgentServer::Named(name) = server
+        if let AgentServer::ByName(name) = server
             && desired.servers_named(&name.value).next().is_none()
         {
             let message =
@@ -153,7 +153,7 @@ fn mention_required(file: &AgentFile, desired: &mut Desired) {
 impl AgentServer {
     fn name(&self) -> &str {
         match self {
-            Self::Named(name) => &name.value,
+            Self::ByName(name) => &name.value,
             Self::Inline(member) => &member.key,
         }
     }

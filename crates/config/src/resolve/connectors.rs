@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::entry::{Entry, Remote, Transport};
+use crate::entry::{Entry, RemoteTransport, Transport};
 use crate::expand;
 use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
@@ -26,7 +26,7 @@ pub(super) fn refusal(entry: &Entry) -> Option<String> {
     }
 }
 
-fn remote_refusal(remote: &Remote) -> Option<String> {
+fn remote_refusal(remote: &RemoteTransport) -> Option<String> {
     if remote.headers_helper.is_some() {
         return Some("a catalog may not run commands; it says `headersHelper`".to_owned());
     }
@@ -44,7 +44,7 @@ fn remote_refusal(remote: &Remote) -> Option<String> {
 }
 
 /// A member that would read a file of this machine.
-fn file_member(remote: &Remote) -> Option<&'static str> {
+fn file_member(remote: &RemoteTransport) -> Option<&'static str> {
     if remote.tls.is_some() {
         return Some("tls");
     }

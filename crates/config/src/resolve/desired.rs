@@ -20,10 +20,10 @@ use crate::redact::redact_entry;
 use crate::scope::Scope;
 use crate::secret::{SecretProvider, SecretText};
 use crate::settings::{
-    ConditionalRule, ConnectorSource, HookEvent, IdentityProvider, Limits, Mode, PluginSettings,
-    RuleAudience, ToolPattern,
+    ConditionalRule, ConnectorSource, HookEvent, IdentityProvider, LimitSettings, PermissionMode,
+    PluginSettings, RuleAudience, ToolPattern,
 };
-use crate::source::{ConfigNode, Located, SourceLocation};
+use crate::source::{ConfigNode, LocatedValue, SourceLocation};
 
 /// The desired state of one workspace: its servers, rules, hooks and problems.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub struct Desired {
     /// Permission rules.
     pub rules: PermissionRules,
     /// Hooks, in the order they run.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<EffectiveHook>,
     /// The other settings.
     pub settings: EffectiveSettings,
     /// The requested agent.
@@ -150,9 +150,9 @@ pub struct PermissionRules {
     /// Calls that always need a person's answer.
     pub ask: Vec<PermissionRule>,
     /// The mode for a call that no rule decides.
-    pub mode: Option<Located<Mode>>,
+    pub mode: Option<LocatedValue<PermissionMode>>,
     /// The administrator's mode: a session may request a stricter mode, but not a more permissive one.
-    pub managed_mode: Option<Mode>,
+    pub managed_mode: Option<PermissionMode>,
     /// A command that helps the `auto` mode decide.
     pub classifier: Option<ClassifierCommand>,
     /// Where settings with rules or hooks cannot be understood. An unreadable rule may refuse calls, so no call is made.
@@ -162,7 +162,11 @@ pub struct PermissionRules {
 impl PermissionRules {
     /// The mode of a session: its own, otherwise that of the settings, otherwise `usual`; never more
     /// permissive than the administrator's.
-    pub fn effective_mode(&self, session: Option<Mode>, usual: Mode) -> Mode {
+    pub fn effective_mode(
+        &self,
+        session: Option<PermissionMode>,
+        usual: PermissionMode,
+    ) -> PermissionMode {
         let settings = self.mode.as_ref().map(|mode| mode.value);
         let mode = session.or(settings).unwrap_or(usual);
         self.managed_mode.filter(|managed| managed.rank() < mode.rank()).unwrap_or(mode)
@@ -197,7 +201,7 @@ pub struct PermissionRule {
 
 /// One hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct EffectiveHook {
     /// The event on which it runs.
     pub event: HookEvent,
     /// A regular expression for the tool's name; absent matches all.
@@ -218,21 +222,21 @@ pub struct Hook {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EffectiveSettings {
     /// Variables that are added to the caller's environment.
-    pub env: BTreeMap<String, Located<String>>,
+    pub env: BTreeMap<String, LocatedValue<String>>,
     /// The organisation's connector catalog.
-    pub connectors: Option<Located<ConnectorSource>>,
+    pub connectors: Option<LocatedValue<ConnectorSource>>,
     /// The organisation's identity provider.
-    pub xaa_idp: Option<Located<IdentityProvider>>,
+    pub xaa_idp: Option<LocatedValue<IdentityProvider>>,
     /// The providers of secrets that are not in the secret store.
-    pub secret_providers: BTreeMap<String, Located<SecretProvider>>,
+    pub secret_providers: BTreeMap<String, LocatedValue<SecretProvider>>,
     /// The administrators of `serve`, by the user and by the organisation's administrator.
-    pub admins: Vec<Located<RuleAudience>>,
+    pub admins: Vec<LocatedValue<RuleAudience>>,
     /// Paths of native plugins.
-    pub native_plugins: Vec<Located<String>>,
+    pub native_plugins: Vec<LocatedValue<String>>,
     /// How native plugins are run; the settings of a single plugin replace those of all.
     pub plugins: PluginSettings,
     /// The tools of an editor that are shown.
-    pub ide_tools: Option<Vec<Located<String>>>,
+    pub ide_tools: Option<Vec<LocatedValue<String>>>,
     /// Who answers the questions of servers if the client cannot.
     pub questions: QuestionSettings,
     /// When servers are started whose entries do not say it.
@@ -240,7 +244,7 @@ pub struct EffectiveSettings {
     /// Whether the gateway validates the arguments of its clients' calls.
     pub check_arguments: Option<bool>,
     /// Numeric limits.
-    pub limits: Limits,
+    pub limits: LimitSettings,
 }
 
 // === impl PermissionRule ===

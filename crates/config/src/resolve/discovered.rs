@@ -22,7 +22,7 @@ use crate::load::LoadedConfig;
 use crate::policy::AdmittedEntry;
 use crate::problem::{ConfigProblem, ConfigProblemKind};
 use crate::scope::Scope;
-use crate::source::{ConfigNode, Located, SourceLocation, SourceOrigin};
+use crate::source::{ConfigNode, LocatedValue, SourceLocation, SourceOrigin};
 
 /// The name of the server of all native plugins.
 pub const PLUGINS_SERVER: &str = "plugins";
@@ -148,7 +148,7 @@ pub(super) fn missing_plugins(
 ) -> Vec<ConfigProblem> {
     let named = settings.native_plugins.iter();
     let missing = named.filter(|path| !surroundings.home.join(&path.value).exists());
-    let problem = |path: &Located<String>| {
+    let problem = |path: &LocatedValue<String>| {
         let message = format!("`nativePlugins` names `{}`, which does not exist", path.value);
         ConfigProblem::warning(ConfigProblemKind::BadValue, message).at(path.at.clone())
     };

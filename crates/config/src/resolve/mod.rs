@@ -19,7 +19,7 @@ mod settings;
 
 pub use approval_gate::UndecidedItem;
 pub use desired::{
-    ClassifierCommand, Desired, DesiredServer, EffectiveSettings, Hook, NotReadyReason,
+    ClassifierCommand, Desired, DesiredServer, EffectiveHook, EffectiveSettings, NotReadyReason,
     PermissionRule, PermissionRules, SecretVisibility, ServerReadiness, ShadowedEntry,
 };
 pub use discovered::{

@@ -14,7 +14,7 @@ use crate::load::{LoadedConfig, SettingsLayer};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::settings::{ConditionalRule, ToolPattern, WrittenRule};
-use crate::source::Located;
+use crate::source::LocatedValue;
 
 /// The rules of all layers, as they are collected.
 struct RuleCollector<'a> {
@@ -60,7 +60,11 @@ impl RuleCollector<'_> {
     }
 
     /// The rules of a list that denies or asks.
-    fn restrictions(&mut self, list: &[Located<WrittenRule>], scope: Scope) -> Vec<PermissionRule> {
+    fn restrictions(
+        &mut self,
+        list: &[LocatedValue<WrittenRule>],
+        scope: Scope,
+    ) -> Vec<PermissionRule> {
         let mut understood = Vec::new();
         for written in list {
             self.report(written);
@@ -88,7 +92,7 @@ impl RuleCollector<'_> {
     /// A rule that allows, if it takes effect.
     fn allowance(
         &mut self,
-        written: &Located<WrittenRule>,
+        written: &LocatedValue<WrittenRule>,
         layer: &SettingsLayer,
     ) -> Option<PermissionRule> {
         self.report(written);
@@ -143,11 +147,11 @@ impl RuleCollector<'_> {
     }
 
     /// Reports why conditions cannot be understood.
-    fn report(&mut self, written: &Located<WrittenRule>) {
+    fn report(&mut self, written: &LocatedValue<WrittenRule>) {
         self.problems.extend(written.value.problems.iter().cloned());
     }
 
-    fn reject(&mut self, written: &Located<WrittenRule>, message: String) {
+    fn reject(&mut self, written: &LocatedValue<WrittenRule>, message: String) {
         // Without `rule` there is a problem already.
         if !written.value.rule.rule.is_empty() || !written.value.is_broken() {
             let problem = ConfigProblem::error(ConfigProblemKind::BadRule, message);

@@ -9,12 +9,12 @@ use crate::host_context::EnvironmentVariables;
 use crate::load::EntryCandidate;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::secret::{SecretLookup, SecretLookupError, SecretProvider, SecretSource, SecretText};
-use crate::source::{Located, SourceLocation};
+use crate::source::{LocatedValue, SourceLocation};
 
 /// Where secrets come from: the declared providers, and the host's store for all others.
 pub(super) struct SecretSources<'a> {
     pub(super) lookup: &'a dyn SecretLookup,
-    pub(super) providers: &'a BTreeMap<String, Located<SecretProvider>>,
+    pub(super) providers: &'a BTreeMap<String, LocatedValue<SecretProvider>>,
 }
 
 /// The variables and secrets that an entry is expanded with.

@@ -27,9 +27,9 @@ use crate::load::{EntryCandidate, LoadedConfig, SettingsLayer, server_item};
 use crate::policy::Policy;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
-use crate::search_path::{SearchPath, SkipReason, is_bare_command};
+use crate::search_path::{FolderSkipReason, SearchPath, is_bare_command};
 use crate::secret::{collect_secret_names, secret_form_problem};
-use crate::source::{Located, SourceLocation};
+use crate::source::{LocatedValue, SourceLocation};
 
 /// The variable that lists the folders in which commands are looked up.
 const PATH_VARIABLE: &str = "PATH";
@@ -379,7 +379,7 @@ impl<'a> ServerResolver<'a> {
 
     /// The folders of `PATH` in which the commands of ready servers are not looked up.
     pub(super) fn skipped_folders(&self, servers: &[DesiredServer]) -> Vec<ConfigProblem> {
-        let mut skipped: BTreeMap<(PathBuf, SkipReason), Vec<&str>> = BTreeMap::new();
+        let mut skipped: BTreeMap<(PathBuf, FolderSkipReason), Vec<&str>> = BTreeMap::new();
         for server in servers {
             let Some(Transport::Stdio(stdio)) = server.entry().map(|entry| &entry.transport) else {
                 continue;
@@ -433,7 +433,7 @@ fn names_callers_path(server: &DesiredServer) -> bool {
     own.is_none_or(|own| own.contains("${PATH"))
 }
 
-fn skipped_folder(folder: &Path, reason: SkipReason, servers: &[&str]) -> ConfigProblem {
+fn skipped_folder(folder: &Path, reason: FolderSkipReason, servers: &[&str]) -> ConfigProblem {
     let commands = if servers.len() == 1 { "the command of" } else { "the commands of" };
     let servers: Vec<_> = servers.iter().map(|name| format!("`{name}`")).collect();
     let message = format!(
@@ -459,7 +459,7 @@ pub(crate) fn setting_item(
 }
 
 fn find_named<'a>(
-    list: impl IntoIterator<Item = &'a Located<String>>,
+    list: impl IntoIterator<Item = &'a LocatedValue<String>>,
     name: &str,
 ) -> Option<SourceLocation> {
     list.into_iter().find(|entry| entry.value == name).map(|entry| entry.at.clone())

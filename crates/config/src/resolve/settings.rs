@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::approval_gate::ApprovalGate;
-use super::desired::{EffectiveSettings, Hook};
+use super::desired::{EffectiveHook, EffectiveSettings};
 use crate::approval::{ApprovalItem, ApprovalItemKind};
 use crate::expand::{self, ReferenceKind};
 use crate::host_context::HostContext;
@@ -15,8 +15,8 @@ use crate::load::{LoadedConfig, SettingsLayer, load_owned_settings};
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint};
 use crate::scope::Scope;
 use crate::secret::{SecretProvider, is_valid_secret_name, secret_reference};
-use crate::settings::Limits;
-use crate::source::{Located, SourceLocation};
+use crate::settings::LimitSettings;
+use crate::source::{LocatedValue, SourceLocation};
 
 /// The variables that a trusted project may set; others could redirect a server.
 const PROJECT_VARIABLES: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
@@ -43,9 +43,9 @@ pub(super) fn effective_settings(
 /// The limits that the user and the administrator set, which nothing else in the configuration changes.
 ///
 /// For a program that needs one before it has a runtime: no entry is expanded, so no secret is read.
-pub fn read_limits(surroundings: &HostContext) -> Limits {
+pub fn read_limits(surroundings: &HostContext) -> LimitSettings {
     let loaded = load_owned_settings(surroundings);
-    let mut limits = Limits::default();
+    let mut limits = LimitSettings::default();
     loaded.layers.iter().for_each(|layer| apply_limits(&mut limits, &layer.settings.limits));
     limits
 }
@@ -80,7 +80,7 @@ fn apply_providers(
         };
         match parsed {
             Ok(provider) => {
-                let provider = Located::new(provider, text.at.clone());
+                let provider = LocatedValue::new(provider, text.at.clone());
                 effective.secret_providers.insert(name.clone(), provider);
             }
             Err(why) => {
@@ -98,7 +98,7 @@ fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
     }
 }
 
-fn apply_limits(old: &mut Limits, new: &Limits) {
+fn apply_limits(old: &mut LimitSettings, new: &LimitSettings) {
     replace(&mut old.request_timeout_ms, new.request_timeout_ms.as_ref());
     replace(&mut old.reconnect_attempts, new.reconnect_attempts.as_ref());
     replace(&mut old.reset_on_progress, new.reset_on_progress.as_ref());
@@ -148,7 +148,9 @@ fn environment(
         }
         let (text, missing) = expand::expand_string(&value.value, &surroundings.env);
         match missing.first() {
-            None => drop(effective.env.insert(name.clone(), Located::new(text, value.at.clone()))),
+            None => {
+                drop(effective.env.insert(name.clone(), LocatedValue::new(text, value.at.clone())))
+            }
             Some((ReferenceKind::Secret, secret)) => {
                 let message = format!(
                     "the setting `env.{name}` names the secret `{secret}`; secrets are expanded in entries of servers only"
@@ -185,7 +187,7 @@ pub(super) fn is_honoured(
         || gate.check_or_ask(&ApprovalItem::new(kind, name, content, at.clone()))
 }
 
-pub(super) fn collect_hooks(loaded: &LoadedConfig, gate: &mut ApprovalGate) -> Vec<Hook> {
+pub(super) fn collect_hooks(loaded: &LoadedConfig, gate: &mut ApprovalGate) -> Vec<EffectiveHook> {
     let mut hooks = Vec::new();
     for layer in loaded.layers.iter().filter(|layer| layer.scope != Scope::Dynamic) {
         for (event, groups) in &layer.settings.hooks {
@@ -199,7 +201,7 @@ pub(super) fn collect_hooks(loaded: &LoadedConfig, gate: &mut ApprovalGate) -> V
                 });
                 if is_honoured(layer, gate, ApprovalItemKind::Hook, event.word(), content, &hook.at)
                 {
-                    hooks.push(Hook {
+                    hooks.push(EffectiveHook {
                         event: *event,
                         matcher: group.matcher.clone(),
                         command: hook.value.command.clone(),

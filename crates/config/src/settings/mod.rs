@@ -15,6 +15,6 @@ pub use permission_rule::{ArgumentCondition, ConditionalRule, RuleAudience, Writ
 pub use plugins::{PluginSettings, PluginTerms};
 pub use rule::{InvalidPermissionRule, ToolPattern};
 pub use types::{
-    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, ServerEntries, Settings,
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, LimitSettings,
+    PermissionMode, Permissions, ServerEntries, Settings,
 };

@@ -6,14 +6,16 @@
 use std::collections::BTreeMap;
 
 use super::types::{
-    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, Limits, Mode,
-    Permissions, ServerEntries, Settings,
+    ConnectorSource, HookCommand, HookEvent, HookGroup, IdentityProvider, LimitSettings,
+    PermissionMode, Permissions, ServerEntries, Settings,
 };
 use super::{PluginSettings, RuleAudience, WrittenRule};
 use crate::entry::{decode_callback_port, decode_questions, decode_scopes, decode_start};
 use crate::policy::{ServerRule, decode_server_rule};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
-use crate::source::{ConfigMember, ConfigNode, ConfigValue, Located, ObjectFields, SourceLocation};
+use crate::source::{
+    ConfigMember, ConfigNode, ConfigValue, LocatedValue, ObjectFields, SourceLocation,
+};
 use crate::url_security::is_encrypted_or_local;
 
 /// Decodes a settings file, which messages call `what`.
@@ -102,13 +104,13 @@ fn located<T>(
     fields: &mut ObjectFields<'_>,
     key: &'static str,
     decode: impl FnOnce(&mut ObjectFields<'_>) -> Option<T>,
-) -> Option<Located<T>> {
+) -> Option<LocatedValue<T>> {
     let at = fields.node(key)?.at.clone();
-    fields.nested(key, decode).flatten().map(|value| Located::new(value, at))
+    fields.nested(key, decode).flatten().map(|value| LocatedValue::new(value, at))
 }
 
 /// The administrators. One with a problem is none: with a member that is not understood it may have meant fewer people.
-fn admins(fields: &mut ObjectFields<'_>) -> Vec<Located<RuleAudience>> {
+fn admins(fields: &mut ObjectFields<'_>) -> Vec<LocatedValue<RuleAudience>> {
     let Some(node) = fields.node("admins") else { return Vec::new() };
     if !matches!(node.value, ConfigValue::List(_)) {
         let message = format!("`admins` of {} must be a list, not {}", fields.what(), node.kind());
@@ -119,7 +121,7 @@ fn admins(fields: &mut ObjectFields<'_>) -> Vec<Located<RuleAudience>> {
         let problems_before = fields.problem_count();
         let admin = fields.element(element, "an element of `admins`", RuleAudience::decode);
         if fields.problem_count() == problems_before {
-            admins.push(Located::new(admin, element.at.clone()));
+            admins.push(LocatedValue::new(admin, element.at.clone()));
         }
     }
     admins
@@ -136,20 +138,23 @@ fn permissions(fields: &mut ObjectFields<'_>) -> Permissions {
 }
 
 /// The rules of a list. The problems of a rule are reported with it, by `resolve::settings`.
-fn permission_rules(fields: &mut ObjectFields<'_>, key: &'static str) -> Vec<Located<WrittenRule>> {
+fn permission_rules(
+    fields: &mut ObjectFields<'_>,
+    key: &'static str,
+) -> Vec<LocatedValue<WrittenRule>> {
     fields.list(key, "a list of rules", |node| {
-        Some(Located::new(WrittenRule::decode(node)?, node.at.clone()))
+        Some(LocatedValue::new(WrittenRule::decode(node)?, node.at.clone()))
     })
 }
 
-fn mode(fields: &mut ObjectFields<'_>) -> Option<Located<Mode>> {
+fn mode(fields: &mut ObjectFields<'_>) -> Option<LocatedValue<PermissionMode>> {
     let word = fields.text("defaultMode")?;
-    let mode = Mode::from_word(&word.value);
+    let mode = PermissionMode::from_word(&word.value);
     if mode.is_none() {
         let message = format!("there is no permission mode `{}`", word.value);
         fields.reject(ConfigProblemKind::BadValue, message, &word.at);
     }
-    mode.map(|mode| Located::new(mode, word.at))
+    mode.map(|mode| LocatedValue::new(mode, word.at))
 }
 
 fn hooks(fields: &mut ObjectFields<'_>) -> BTreeMap<HookEvent, Vec<HookGroup>> {
@@ -179,7 +184,7 @@ fn hook_group(fields: &mut ObjectFields<'_>) -> HookGroup {
     let list = fields.node("hooks").map_or(&[][..], ConfigNode::elements);
     let hooks = list.iter().filter_map(|node| {
         let hook = fields.element(node, "a hook", hook_command);
-        hook.map(|hook| Located::new(hook, node.at.clone()))
+        hook.map(|hook| LocatedValue::new(hook, node.at.clone()))
     });
     let hooks = hooks.collect();
     HookGroup { matcher, hooks }
@@ -200,16 +205,16 @@ fn hook_command(fields: &mut ObjectFields<'_>) -> Option<HookCommand> {
 fn rules(
     fields: &mut ObjectFields<'_>,
     key: &'static str,
-) -> Option<Located<Vec<Located<ServerRule>>>> {
+) -> Option<LocatedValue<Vec<LocatedValue<ServerRule>>>> {
     let node = fields.node(key)?;
     if !matches!(node.value, ConfigValue::List(_)) {
         let message = format!("`{key}` of {} must be a list, not {}", fields.what(), node.kind());
         fields.reject(ConfigProblemKind::BadPolicy, message, &node.at);
         // An unreadable allow list allows nothing.
-        return Some(Located::new(Vec::new(), node.at.clone()));
+        return Some(LocatedValue::new(Vec::new(), node.at.clone()));
     }
     let rules = node.elements().iter().filter_map(|element| match decode_server_rule(element) {
-        Ok(rule) => Some(Located::new(rule, element.at.clone())),
+        Ok(rule) => Some(LocatedValue::new(rule, element.at.clone())),
         Err(why) => {
             fields.reject(
                 ConfigProblemKind::BadPolicy,
@@ -219,7 +224,7 @@ fn rules(
             None
         }
     });
-    Some(Located::new(rules.collect(), node.at.clone()))
+    Some(LocatedValue::new(rules.collect(), node.at.clone()))
 }
 
 fn connectors(fields: &mut ObjectFields<'_>) -> Option<ConnectorSource> {
@@ -254,9 +259,9 @@ fn identity_provider(fields: &mut ObjectFields<'_>) -> Option<IdentityProvider> 
     Some(IdentityProvider { issuer: issuer?.value, client_id: client_id?.value, ..provider })
 }
 
-fn limits(fields: &mut ObjectFields<'_>) -> Limits {
+fn limits(fields: &mut ObjectFields<'_>) -> LimitSettings {
     let mut number = |key| fields.integer(key).map(|number| number.value);
-    let mut limits = Limits {
+    let mut limits = LimitSettings {
         request_timeout_ms: number("requestTimeoutMs"),
         reconnect_attempts: number("reconnectAttempts"),
         call_time_limit_ms: number("callTimeLimitMs"),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{PluginSettings, RuleAudience, WrittenRule};
 use crate::entry::{Entry, QuestionSettings, StartPolicy};
 use crate::policy::ServerRule;
-use crate::source::{ConfigMember, Located, SourceLocation};
+use crate::source::{ConfigMember, LocatedValue, SourceLocation};
 
 /// A settings file: the user's, a project's, or the administrator's.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema)]
@@ -29,41 +29,41 @@ pub struct Settings {
     #[schemars(skip)]
     pub(crate) unclear_restrictions: Option<SourceLocation>,
     /// Environment variables. A project may set only timeouts and the output limit.
-    pub env: BTreeMap<String, Located<String>>,
+    pub env: BTreeMap<String, LocatedValue<String>>,
     /// Servers of `.mcp.json` that start without approval.
-    pub enabled_mcpjson_servers: Vec<Located<String>>,
+    pub enabled_mcpjson_servers: Vec<LocatedValue<String>>,
     /// Servers of `.mcp.json` that are rejected.
-    pub disabled_mcpjson_servers: Vec<Located<String>>,
+    pub disabled_mcpjson_servers: Vec<LocatedValue<String>>,
     /// Whether every server of `.mcp.json` starts without approval.
-    pub enable_all_project_mcp_servers: Option<Located<bool>>,
+    pub enable_all_project_mcp_servers: Option<LocatedValue<bool>>,
     /// Servers that are enabled although their entry or a wider scope disables them.
-    pub enabled_mcp_servers: Vec<Located<String>>,
+    pub enabled_mcp_servers: Vec<LocatedValue<String>>,
     /// Servers that are disabled.
-    pub disabled_mcp_servers: Vec<Located<String>>,
+    pub disabled_mcp_servers: Vec<LocatedValue<String>>,
     /// The only servers that may run. Absent allows all, an empty list allows none.
-    pub allowed_mcp_servers: Option<Located<Vec<Located<ServerRule>>>>,
+    pub allowed_mcp_servers: Option<LocatedValue<Vec<LocatedValue<ServerRule>>>>,
     /// Servers that may not run, even if another setting allows them.
-    pub denied_mcp_servers: Vec<Located<ServerRule>>,
+    pub denied_mcp_servers: Vec<LocatedValue<ServerRule>>,
     /// Whether only the administrator's list of allowed servers applies.
-    pub allow_managed_mcp_servers_only: Option<Located<bool>>,
+    pub allow_managed_mcp_servers_only: Option<LocatedValue<bool>>,
     /// The organisation's catalog of servers.
-    pub connectors: Option<Located<ConnectorSource>>,
+    pub connectors: Option<LocatedValue<ConnectorSource>>,
     /// The identity provider for signing in to many servers at once.
-    pub xaa_idp: Option<Located<IdentityProvider>>,
+    pub xaa_idp: Option<LocatedValue<IdentityProvider>>,
     /// The sources of secrets outside the secret store, by name: `${file:PATH}`, `${cmd:COMMAND}` or
     /// `op://VAULT/ITEM/FIELD`.
-    pub secret_providers: BTreeMap<String, Located<String>>,
+    pub secret_providers: BTreeMap<String, LocatedValue<String>>,
     /// The administrators of `serve`: in its console they see the servers, and who calls what. Each is a principal or a
     /// group, as in `for` of a rule.
-    pub admins: Vec<Located<RuleAudience>>,
+    pub admins: Vec<LocatedValue<RuleAudience>>,
     /// Native plugins to load in addition to the plugin folder.
-    pub native_plugins: Vec<Located<String>>,
+    pub native_plugins: Vec<LocatedValue<String>>,
     /// How native plugins are run.
     pub plugins: PluginSettings,
     /// Other clients whose servers are used, too. Their files are read and never written.
-    pub inherit: Vec<Located<String>>,
+    pub inherit: Vec<LocatedValue<String>>,
     /// The tools of an editor that clients see.
-    pub ide_tools: Option<Vec<Located<String>>>,
+    pub ide_tools: Option<Vec<LocatedValue<String>>>,
     /// Who answers the questions of servers if the client cannot.
     pub questions: QuestionSettings,
     /// When a server starts whose lists are known and whose entry has no `start`: with the first call that needs it, or
@@ -73,7 +73,7 @@ pub struct Settings {
     /// not, only the server checks them. The command line and the library always check.
     pub check_arguments: Option<bool>,
     /// Limits and timeouts.
-    pub limits: Limits,
+    pub limits: LimitSettings,
 }
 
 /// Servers by name, as trees that still know their places.
@@ -85,21 +85,22 @@ pub struct ServerEntries(pub Vec<ConfigMember>);
 #[schemars(rename_all = "camelCase", default)]
 pub struct Permissions {
     /// Calls that are allowed without a question.
-    pub allow: Vec<Located<WrittenRule>>,
+    pub allow: Vec<LocatedValue<WrittenRule>>,
     /// Calls that are denied.
-    pub deny: Vec<Located<WrittenRule>>,
+    pub deny: Vec<LocatedValue<WrittenRule>>,
     /// Calls that a person is always asked about.
-    pub ask: Vec<Located<WrittenRule>>,
+    pub ask: Vec<LocatedValue<WrittenRule>>,
     /// What happens to a call that no rule decides.
-    pub default_mode: Option<Located<Mode>>,
+    pub default_mode: Option<LocatedValue<PermissionMode>>,
     /// A command that helps the `auto` mode decide.
-    pub classifier: Option<Located<String>>,
+    pub classifier: Option<LocatedValue<String>>,
 }
 
 /// What happens to a call that no rule decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Mode {
+#[schemars(rename = "Mode")]
+pub enum PermissionMode {
     /// Someone is asked.
     Default,
     /// The client's own prompt decides.
@@ -136,7 +137,7 @@ pub struct HookGroup {
     /// A regular expression that the tool's name must match; absent, `""` and `*` match all.
     pub matcher: Option<String>,
     /// The hooks.
-    pub hooks: Vec<Located<HookCommand>>,
+    pub hooks: Vec<LocatedValue<HookCommand>>,
 }
 
 /// One hook.
@@ -212,7 +213,8 @@ impl IdentityProvider {
 /// Numbers that may be changed; absent means the built-in value. User and managed settings only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase", default)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct LimitSettings {
     /// Milliseconds to wait for the first byte of an HTTP response.
     pub request_timeout_ms: Option<u64>,
     /// Quick attempts to reconnect, with growing pauses up to 30 s. After that, attempts continue up to 2 minutes apart.
@@ -271,7 +273,7 @@ impl JsonSchema for ServerEntries {
 
 // === impl Mode ===
 
-impl Mode {
+impl PermissionMode {
     /// The mode with this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {

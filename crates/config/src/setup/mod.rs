@@ -21,4 +21,4 @@ pub use plan::{
     ClientPlan, ServerCopies, ServerPlace, SetupObstacle, SetupOptions, SetupPlan, plan_setup,
 };
 pub use secret_transfer::{SecretFate, SecretTransfer, SecretUndo};
-pub use undo::{FileUndo, KeptReason, UndoMethod, UndoOutcome, UndoPlan, plan_undo};
+pub use undo::{FileUndo, RetentionReason, UndoMethod, UndoOutcome, UndoPlan, plan_undo};

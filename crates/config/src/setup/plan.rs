@@ -14,7 +14,7 @@ use crate::edit;
 use crate::error::Error;
 use crate::host_context::{HostContext, Platform};
 use crate::import::{
-    ClientApp, ClientFileOwner, ClientServers, ImportCandidate, ImportPlan, SkipReason,
+    ClientApp, ClientFileOwner, ClientServers, ImportCandidate, ImportPlan, ImportSkipReason,
 };
 use crate::install::{self, ClientFileFormat, ClientInstallation, InstalledEntry, LaunchCommand};
 use crate::problem::{ConfigProblem, ConfigProblemKind};
@@ -83,7 +83,7 @@ pub enum SetupObstacle {
     /// A file of the client cannot be edited.
     Uneditable(Error),
     /// Another program has the name of our entry.
-    NameTaken {
+    NameInUse {
         /// The client's file.
         file: PathBuf,
         /// The other entry.
@@ -192,7 +192,7 @@ impl SetupPlan {
             let import = workspace.plan_import(read, Some(Scope::Local));
             let is_added = |name: &str| import.add.iter().any(|planned| planned.name == name);
             let copies = import.skip.iter().filter_map(|skipped| match &skipped.reason {
-                SkipReason::Same(same) if !is_added(&same.name) => {
+                ImportSkipReason::Same(same) if !is_added(&same.name) => {
                     Some((skipped.candidate.name.clone(), same.name.clone()))
                 }
                 _ => None,
@@ -211,10 +211,10 @@ impl SetupPlan {
         let is_added = |name: &str| self.import.add.iter().any(|planned| planned.name == name);
         let skipped = self.import.skip.iter().find(|skipped| is_same(&skipped.candidate));
         match skipped.map(|skipped| &skipped.reason) {
-            Some(SkipReason::Same(same)) if same.at.origin.path() == Some(&self.settings) => {
+            Some(ImportSkipReason::Same(same)) if same.at.origin.path() == Some(&self.settings) => {
                 ServerPlace::Present(&same.name)
             }
-            Some(SkipReason::Same(same)) if is_added(&same.name) => {
+            Some(ImportSkipReason::Same(same)) if is_added(&same.name) => {
                 ServerPlace::Planned(&same.name)
             }
             _ => ServerPlace::Elsewhere,
@@ -287,12 +287,12 @@ impl ClientPlan {
             Some(Ok(found)) => found,
         };
         let is_there_under_another_name =
-            !self.overview.entries.is_empty() && !matches!(found.standing, InstalledEntry::Ours(_));
-        match &found.standing {
+            !self.overview.entries.is_empty() && !matches!(found.current, InstalledEntry::Ours(_));
+        match &found.current {
             _ if is_there_under_another_name => {}
             InstalledEntry::Other(entry) => {
                 let (file, entry) = (found.file.clone(), entry.clone());
-                self.obstacle = Some(SetupObstacle::NameTaken { file, entry });
+                self.obstacle = Some(SetupObstacle::NameInUse { file, entry });
             }
             standing => {
                 let entry = found.entry(&launch);

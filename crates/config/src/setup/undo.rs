@@ -38,7 +38,7 @@ pub struct FileUndo {
     /// The members that come back.
     pub restores: Vec<MemberValue>,
     /// The members that stay as they are, each with the reason.
-    pub keeps: Vec<(MemberValue, KeptReason)>,
+    pub keeps: Vec<(MemberValue, RetentionReason)>,
     text: Option<String>,
 }
 
@@ -62,11 +62,11 @@ pub enum UndoMethod {
 
 /// Why a member stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptReason {
+pub enum RetentionReason {
     /// Setup wrote it, and it was changed since.
     Changed,
     /// Setup removed it, and another one has its name now.
-    NameTaken,
+    NameInUse,
 }
 
 /// What an undo did.
@@ -305,7 +305,7 @@ impl FileUndo {
                     text = change.format.remove(&text, &member.keys())?;
                     self.removes.push(member.clone());
                 }
-                Some(_) => self.keeps.push((member.clone(), KeptReason::Changed)),
+                Some(_) => self.keeps.push((member.clone(), RetentionReason::Changed)),
             }
         }
         for member in &change.removed {
@@ -315,7 +315,7 @@ impl FileUndo {
                     self.restores.push(member.clone());
                 }
                 Some(value) if value == member.value => {}
-                Some(_) => self.keeps.push((member.clone(), KeptReason::NameTaken)),
+                Some(_) => self.keeps.push((member.clone(), RetentionReason::NameInUse)),
             }
         }
         Ok(text)
@@ -381,7 +381,7 @@ mod tests {
         record.push(one[0].clone());
         let undo = FileUndo::from_text(Path::new("/f.json"), &record, Some(edited));
         let reasons: Vec<_> = undo.keeps.iter().map(|(_, reason)| *reason).collect();
-        assert_eq!(reasons, [KeptReason::Changed, KeptReason::NameTaken]);
+        assert_eq!(reasons, [RetentionReason::Changed, RetentionReason::NameInUse]);
         assert_eq!(undo.text.as_deref(), Some(edited));
     }
 

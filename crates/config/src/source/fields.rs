@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ConfigMember, ConfigNode, ConfigValue, Located, SourceLocation};
+use super::{ConfigMember, ConfigNode, ConfigValue, LocatedValue, SourceLocation};
 use crate::nearest_name::nearest_name;
 use crate::problem::{ConfigProblem, ConfigProblemKind, ProblemHint, ProblemSeverity};
 
@@ -28,7 +28,7 @@ pub(crate) struct ObjectFields<'a> {
 #[cfg(test)]
 thread_local! {
     /// Every requested member with the name of its object, for the test of the settings reference.
-    pub(crate) static ASKED: std::cell::RefCell<std::collections::BTreeSet<(String, &'static str)>> =
+    pub(crate) static REQUESTED_MEMBERS: std::cell::RefCell<std::collections::BTreeSet<(String, &'static str)>> =
         const { std::cell::RefCell::new(std::collections::BTreeSet::new()) };
 }
 
@@ -66,15 +66,15 @@ impl<'a> ObjectFields<'a> {
     pub(crate) fn node(&mut self, key: &'static str) -> Option<&'a ConfigNode> {
         self.asked.push(key);
         #[cfg(test)]
-        ASKED.with_borrow_mut(|asked| asked.insert((self.what.clone(), key)));
+        REQUESTED_MEMBERS.with_borrow_mut(|asked| asked.insert((self.what.clone(), key)));
         let member = self.members.iter().rev().find(|member| member.key == key)?;
         (member.value.value != ConfigValue::Null).then_some(&member.value)
     }
 
-    pub(crate) fn text(&mut self, key: &'static str) -> Option<Located<String>> {
+    pub(crate) fn text(&mut self, key: &'static str) -> Option<LocatedValue<String>> {
         let node = self.node(key)?;
         match node.as_str() {
-            Some(text) => Some(Located::new(text.to_owned(), node.at.clone())),
+            Some(text) => Some(LocatedValue::new(text.to_owned(), node.at.clone())),
             None => self.mismatch(key, "a string", node),
         }
     }
@@ -95,7 +95,7 @@ impl<'a> ObjectFields<'a> {
     }
 
     /// A required string that is not empty.
-    pub(crate) fn required(&mut self, key: &'static str) -> Option<Located<String>> {
+    pub(crate) fn required(&mut self, key: &'static str) -> Option<LocatedValue<String>> {
         match (self.text(key), self.members.iter().rev().find(|member| member.key == key)) {
             (Some(text), _) if text.value.trim().is_empty() => {
                 let message = format!("`{key}` of {} is empty", self.what);
@@ -116,19 +116,19 @@ impl<'a> ObjectFields<'a> {
         self.text(key).map(|text| text.value)
     }
 
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<Located<bool>> {
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<LocatedValue<bool>> {
         let node = self.node(key)?;
         match node.as_bool() {
-            Some(value) => Some(Located::new(value, node.at.clone())),
+            Some(value) => Some(LocatedValue::new(value, node.at.clone())),
             None => self.mismatch(key, "true or false", node),
         }
     }
 
-    pub(crate) fn integer(&mut self, key: &'static str) -> Option<Located<u64>> {
+    pub(crate) fn integer(&mut self, key: &'static str) -> Option<LocatedValue<u64>> {
         let node = self.node(key)?;
         match &node.value {
             ConfigValue::Number(number) if number.is_u64() => {
-                number.as_u64().map(|value| Located::new(value, node.at.clone()))
+                number.as_u64().map(|value| LocatedValue::new(value, node.at.clone()))
             }
             ConfigValue::Number(number) => {
                 let message =
@@ -141,13 +141,13 @@ impl<'a> ObjectFields<'a> {
     }
 
     /// A list of strings; elements of another type are left out, with a problem each.
-    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<Located<String>>> {
+    pub(crate) fn texts(&mut self, key: &'static str) -> Option<Vec<LocatedValue<String>>> {
         let node = self.node(key)?;
         if !matches!(node.value, ConfigValue::List(_)) {
             return self.mismatch(key, "a list of strings", node);
         }
         let text = |element: &ConfigNode| {
-            element.as_str().map(|text| Located::new(text.to_owned(), element.at.clone()))
+            element.as_str().map(|text| LocatedValue::new(text.to_owned(), element.at.clone()))
         };
         Some(self.elements(key, "a list of strings", node, text))
     }
@@ -184,7 +184,7 @@ impl<'a> ObjectFields<'a> {
     }
 
     /// An object with only string values.
-    pub(crate) fn text_map(&mut self, key: &'static str) -> BTreeMap<String, Located<String>> {
+    pub(crate) fn text_map(&mut self, key: &'static str) -> BTreeMap<String, LocatedValue<String>> {
         let Some(node) = self.node(key) else {
             return BTreeMap::new();
         };
@@ -195,7 +195,7 @@ impl<'a> ObjectFields<'a> {
         for member in node.members() {
             match member.value.as_str() {
                 Some(text) => {
-                    let text = Located::new(text.to_owned(), member.value.at.clone());
+                    let text = LocatedValue::new(text.to_owned(), member.value.at.clone());
                     map.insert(member.key.clone(), text);
                 }
                 None => {

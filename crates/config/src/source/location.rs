@@ -87,27 +87,27 @@ impl fmt::Display for SourceLocation {
 
 /// A value with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located<T> {
+pub struct LocatedValue<T> {
     /// The value.
     pub value: T,
     /// The location.
     pub at: SourceLocation,
 }
 
-impl<T> Located<T> {
+impl<T> LocatedValue<T> {
     /// A value at the location `at`.
     pub fn new(value: T, at: SourceLocation) -> Self {
         Self { value, at }
     }
 
     /// Maps the value, and keeps the location.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Located<U> {
-        Located { value: f(self.value), at: self.at }
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> LocatedValue<U> {
+        LocatedValue { value: f(self.value), at: self.at }
     }
 }
 
 // The schema describes files, and a file holds only the value.
-impl<T: JsonSchema> JsonSchema for Located<T> {
+impl<T: JsonSchema> JsonSchema for LocatedValue<T> {
     fn inline_schema() -> bool {
         true
     }

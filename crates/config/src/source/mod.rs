@@ -11,10 +11,10 @@ mod node;
 pub(crate) mod toml;
 pub(crate) mod yaml;
 
-#[cfg(test)]
-pub(crate) use fields::ASKED;
 pub(crate) use fields::ObjectFields;
+#[cfg(test)]
+pub(crate) use fields::REQUESTED_MEMBERS;
 pub(crate) use file_reader::{FileOwnership, FileReadResult, FileReader, is_owned};
 pub(crate) use location::{LineIndex, saturating_u32};
-pub use location::{Located, SourceLocation, SourceOrigin};
+pub use location::{LocatedValue, SourceLocation, SourceOrigin};
 pub use node::{ConfigMember, ConfigNode, ConfigValue};

@@ -6,8 +6,8 @@ use switchboard_config::server_name::{
     check_server_name, normalize_connector_name, normalize_server_name,
 };
 use switchboard_config::{
-    DynamicConfig, Entry, HostContext, Platform, Scope, Share, Stdio, ToolFilter, ToolPattern,
-    Transport, glob_matches,
+    DynamicConfig, Entry, HostContext, Platform, Scope, ServerSharing, StdioTransport, ToolFilter,
+    ToolPattern, Transport, glob_matches,
 };
 
 #[test]
@@ -146,10 +146,12 @@ fn arguments_that_are_files_or_the_configuration_itself() {
 
 #[test]
 fn an_entry_is_written_without_what_goes_without_saying() {
-    let mut entry =
-        Entry::new(Transport::Stdio(Stdio { command: "x".to_owned(), ..Stdio::default() }));
+    let mut entry = Entry::new(Transport::Stdio(StdioTransport {
+        command: "x".to_owned(),
+        ..StdioTransport::default()
+    }));
     assert_eq!(entry.to_json(), serde_json::json!({ "type": "stdio", "command": "x" }));
-    entry.share = Share::Never;
+    entry.share = ServerSharing::Never;
     entry.timeout = Some(5000);
     let expected =
         serde_json::json!({ "type": "stdio", "command": "x", "timeout": 5000, "share": "never" });

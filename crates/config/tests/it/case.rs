@@ -22,9 +22,9 @@ use switchboard_config::secret::{
 };
 use switchboard_config::{
     ConfigNode, ConfigProblem, ConfigWorkspace, Desired, DesiredServer, DiscoveredServer,
-    DynamicConfig, EDITOR_SERVER, Entry, FetchedConnectors, HostContext, Ide, PermissionRule,
-    PluginTerms, ResolveOptions, Scope, ServerReadiness, SignInOwner, SourceOrigin, Transport,
-    read_limits,
+    DynamicConfig, EDITOR_SERVER, Entry, FetchedConnectors, HostContext, IdeTransport,
+    PermissionRule, PluginTerms, ResolveOptions, Scope, ServerReadiness, SignInOwner, SourceOrigin,
+    Transport, read_limits,
 };
 
 /// One case.
@@ -282,7 +282,7 @@ fn ask(world: &mut World, line: &str) {
         }
         "editor" => {
             let at = SourceOrigin::text("an editor").start();
-            let ide = Ide { url: rest.to_owned(), ide_name: None, auth_token: None };
+            let ide = IdeTransport { url: rest.to_owned(), ide_name: None, auth_token: None };
             let (name, entry) = (EDITOR_SERVER.to_owned(), Entry::new(Transport::WsIde(ide)));
             let template = ConfigNode::from_json(&entry.to_json(), &at);
             let scope = Scope::Dynamic;

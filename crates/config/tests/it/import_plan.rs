@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use switchboard_config::import::{ClientApp, ClientFileOwner, ImportPlan, SkipReason};
+use switchboard_config::import::{ClientApp, ClientFileOwner, ImportPlan, ImportSkipReason};
 use switchboard_config::{OnExistingEntry, Scope};
 
 use crate::case::{LOCKED_SECRET, World};
@@ -21,7 +21,7 @@ fn render(plan: &ImportPlan, world: &World) -> String {
     }
     for skipped in &plan.skip {
         let equal = match &skipped.reason {
-            SkipReason::Same(same) => format!(" at {}", same.at),
+            ImportSkipReason::Same(same) => format!(" at {}", same.at),
             _ => String::new(),
         };
         let candidate = &skipped.candidate;

@@ -32,13 +32,13 @@ fn check(client: ClientApp, file: &str, before: &str, after: &str) {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, before).unwrap();
     let found = look(client, &surroundings).unwrap();
-    assert_eq!((&found.file, &found.standing), (&path, &InstalledEntry::Nothing), "{client}");
+    assert_eq!((&found.file, &found.current), (&path, &InstalledEntry::Nothing), "{client}");
     found.write(&found.entry(&launch()), &surroundings).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{client}");
 
     let found = look(client, &surroundings).unwrap();
-    assert!(matches!(found.standing, InstalledEntry::Ours(_)), "{client}: {:?}", found.standing);
-    assert_eq!(found.standing.value(), Some(&found.entry(&launch())), "{client}: again");
+    assert!(matches!(found.current, InstalledEntry::Ours(_)), "{client}: {:?}", found.current);
+    assert_eq!(found.current.value(), Some(&found.entry(&launch())), "{client}: again");
     found.erase(&surroundings).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: out again");
 }
@@ -107,7 +107,7 @@ fn into_a_client_that_was_never_configured() {
         let found = look(client, &surroundings).unwrap();
         found.write(&found.entry(&launch()), &surroundings).unwrap();
         let again = look(client, &surroundings).unwrap();
-        assert!(matches!(again.standing, InstalledEntry::Ours(_)), "{client}");
+        assert!(matches!(again.current, InstalledEntry::Ours(_)), "{client}");
         // An import finds the entry that we wrote.
         let text = std::fs::read_to_string(&found.file).unwrap();
         let origin = switchboard_config::SourceOrigin::file(&found.file);

@@ -485,20 +485,25 @@ fn add_one() {
 /// A session may be stricter than the administrator's mode, not laxer; a user's own mode does not bind a session.
 #[test]
 fn a_session_only_restricts_the_mode_of_an_administrator() {
-    use switchboard_config::Mode;
+    use switchboard_config::PermissionMode;
     let world = World::new();
-    let mode = |session| world.desired().rules.effective_mode(session, Mode::Client);
+    let mode = |session| world.desired().rules.effective_mode(session, PermissionMode::Client);
     let settings = |word: &str| json!({ "permissions": { "defaultMode": word } }).to_string();
-    assert_eq!(mode(None), Mode::Client);
+    assert_eq!(mode(None), PermissionMode::Client);
     world.write("config/settings.json", &settings("dontAsk"));
-    assert_eq!(mode(None), Mode::DontAsk);
-    assert_eq!(mode(Some(Mode::BypassPermissions)), Mode::BypassPermissions);
+    assert_eq!(mode(None), PermissionMode::DontAsk);
+    assert_eq!(mode(Some(PermissionMode::BypassPermissions)), PermissionMode::BypassPermissions);
     world.write("managed/managed-settings.json", &settings("dontAsk"));
-    for asked in [Mode::BypassPermissions, Mode::Client, Mode::Plan, Mode::Auto] {
-        assert_eq!(mode(Some(asked)), Mode::DontAsk, "{asked:?}");
+    for asked in [
+        PermissionMode::BypassPermissions,
+        PermissionMode::Client,
+        PermissionMode::Plan,
+        PermissionMode::Auto,
+    ] {
+        assert_eq!(mode(Some(asked)), PermissionMode::DontAsk, "{asked:?}");
     }
     world.write("managed/managed-settings.json", &settings("default"));
-    assert_eq!(mode(None), Mode::Default);
-    assert_eq!(mode(Some(Mode::Auto)), Mode::Default);
-    assert_eq!(mode(Some(Mode::DontAsk)), Mode::DontAsk);
+    assert_eq!(mode(None), PermissionMode::Default);
+    assert_eq!(mode(Some(PermissionMode::Auto)), PermissionMode::Default);
+    assert_eq!(mode(Some(PermissionMode::DontAsk)), PermissionMode::DontAsk);
 }

@@ -19,7 +19,7 @@ pub struct CallRecord {
     /// When the call began.
     pub at: SystemTime,
     /// The caller.
-    pub who: Arc<CallerIdentity>,
+    pub caller: Arc<CallerIdentity>,
     /// The server that the call was for, as configured; empty where it was never known.
     pub server: String,
     /// The names of the secrets that the server got.
@@ -31,9 +31,9 @@ pub struct CallRecord {
     /// The permission decision, if the call got as far as one.
     pub decision: Option<CallDecision>,
     /// How the call ended.
-    pub ended: CallEnd,
+    pub end: CallEnd,
     /// How long the call took, waiting for people included.
-    pub took: Duration,
+    pub duration: Duration,
     /// How long each stage took; nothing for a call that was dropped, or that no server got.
     pub stages: StageTimes,
     /// Bytes of the parameters.
@@ -42,7 +42,7 @@ pub struct CallRecord {
     pub received: usize,
     /// The number under which the call's arguments and result are kept, if they are; see
     /// [`crate::Engine::recent_call`].
-    pub kept: Option<u64>,
+    pub recent_id: Option<u64>,
 }
 
 /// The caller of a call: workspace, session, client, principal and transport.
@@ -77,7 +77,7 @@ pub enum CallEnd {
     /// The server gave a result.
     Result,
     /// The server answered with questions. The call goes on when its caller makes it again with the answers.
-    Asked,
+    NeedsInput,
     /// The server gave a result that is marked as an error.
     ToolError,
     /// Permission refused the call.
@@ -92,7 +92,7 @@ pub enum CallEnd {
 
 impl CallRecord {
     pub(crate) fn set_end(&mut self, ended: Result<&CallOutcome, &CallError>) {
-        self.ended = match ended {
+        self.end = match ended {
             Ok(outcome) => {
                 // The engine's own tools bring their decision with the outcome: they do not pass the permission
                 // stage.
@@ -148,7 +148,7 @@ impl CallEnd {
     pub fn word(self) -> &'static str {
         match self {
             Self::Result => "ok",
-            Self::Asked => "asked",
+            Self::NeedsInput => "asked",
             Self::ToolError => "tool-error",
             Self::Refused => "refused",
             Self::Failed(_) => "failed",

@@ -67,8 +67,8 @@ pub async fn read_audit_log(
             };
             for line in BufReader::new(file).split(b'\n') {
                 match filter.read(&line?) {
-                    LineMatch::Wanted(entry) => found.push_back(entry),
-                    LineMatch::Unwanted => {}
+                    LineMatch::Matching(entry) => found.push_back(entry),
+                    LineMatch::Other => {}
                     LineMatch::Unreadable => unreadable += 1,
                 }
                 if found.len() > most {
@@ -93,15 +93,15 @@ impl AuditFollower {
     pub async fn next(&mut self) -> io::Result<Vec<AuditEntry>> {
         let lines = self.lines.next_lines().await?;
         let read = lines.iter().map(|line| self.filter.read(line.as_bytes()));
-        let wanted = |read| if let LineMatch::Wanted(entry) = read { Some(entry) } else { None };
+        let wanted = |read| if let LineMatch::Matching(entry) = read { Some(entry) } else { None };
         Ok(read.filter_map(wanted).collect())
     }
 }
 
 /// How a line of the log relates to a filter.
 enum LineMatch {
-    Wanted(AuditEntry),
-    Unwanted,
+    Matching(AuditEntry),
+    Other,
     Unreadable,
 }
 
@@ -134,11 +134,11 @@ impl AuditFilter {
 
     fn read(&self, line: &[u8]) -> LineMatch {
         if line.is_empty() {
-            return LineMatch::Unwanted;
+            return LineMatch::Other;
         }
         match serde_json::from_slice(line) {
-            Ok(entry) if self.wants(&entry) => LineMatch::Wanted(entry),
-            Ok(_) => LineMatch::Unwanted,
+            Ok(entry) if self.wants(&entry) => LineMatch::Matching(entry),
+            Ok(_) => LineMatch::Other,
             Err(_) => LineMatch::Unreadable,
         }
     }

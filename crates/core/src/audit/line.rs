@@ -102,10 +102,10 @@ pub struct AuditGap {
 impl AuditCallLine {
     /// Makes the line of a call, with redacted texts.
     pub fn from_record(called: &CallRecord) -> Self {
-        let who = &called.who;
+        let who = &called.caller;
         let because = called.decision.as_ref().map(CallDecision::reason);
         let (rule, at) = because.map(rule).unwrap_or_default();
-        let error = match called.ended {
+        let error = match called.end {
             CallEnd::Failed(kind) => Some(kind.to_owned()),
             _ => None,
         };
@@ -125,9 +125,9 @@ impl AuditCallLine {
             by: because.map(|because| reason_word(because).to_owned()),
             rule,
             at,
-            outcome: called.ended.word().to_owned(),
+            outcome: called.end.word().to_owned(),
             error,
-            micros: micros(called.took),
+            micros: micros(called.duration),
             sent: called.sent as u64,
             received: called.received as u64,
         }
@@ -162,14 +162,14 @@ fn reason_word(because: &DecisionReason) -> &'static str {
         DecisionReason::NotForModels => "not-for-models",
         DecisionReason::NotForApps => "not-for-apps",
         DecisionReason::NotLent { .. } => "not-lent",
-        DecisionReason::NobodyAsked { .. } => "nobody-asked",
+        DecisionReason::NoPrompt { .. } => "nobody-asked",
     }
 }
 
 /// The reason to ask, of a decision that was made because the mode asks no one.
 fn underlying_reason(because: &DecisionReason) -> &DecisionReason {
     match because {
-        DecisionReason::NobodyAsked { ask } => underlying_reason(ask),
+        DecisionReason::NoPrompt { ask } => underlying_reason(ask),
         because => because,
     }
 }

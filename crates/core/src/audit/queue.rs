@@ -158,18 +158,18 @@ mod tests {
             Arc::new(CallerIdentity { workspace, session, client, principal, transport: "cli" });
         Arc::new(CallRecord {
             at: SystemTime::UNIX_EPOCH,
-            who,
+            caller: who,
             server: empty(),
             secrets: Arc::default(),
             method: empty().into(),
             name: empty(),
             decision: None,
-            ended: CallEnd::Result,
-            took: Duration::ZERO,
+            end: CallEnd::Result,
+            duration: Duration::ZERO,
             stages: crate::audit::StageTimes::default(),
             sent: 0,
             received: 0,
-            kept: None,
+            recent_id: None,
         })
     }
 

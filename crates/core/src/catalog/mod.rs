@@ -47,6 +47,6 @@ pub use prompt::{Prompt, PromptArgument, parse_prompts};
 pub use remote::{RemoteCatalog, RemoteCatalogItem, RemoteCatalogServer};
 pub use resource::{Resource, ResourceTemplate, parse_resources, parse_templates};
 pub use search::ToolHit;
-pub use template::{TemplateError, UriTemplate};
+pub use template::{TemplateError, TemplateMatcher};
 pub use tool::{SchemaCheck, Tool, ToolMeta, parse_tools};
 pub use tool_ui::{ToolUi, ToolVisibility, UI_MIME_TYPE, is_ui_uri};

@@ -11,7 +11,7 @@ use super::{
     item_reader::ItemReader,
     item_shape,
     parsed_list::{self, ListItem, ParsedList},
-    template::UriTemplate,
+    template::TemplateMatcher,
 };
 
 /// A resource.
@@ -39,7 +39,7 @@ pub struct Resource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResourceTemplate {
     /// The template of the URIs.
-    pub uri_template: UriTemplate,
+    pub uri_template: TemplateMatcher,
     /// The server's name for the template.
     pub name: String,
     /// The title for people.
@@ -108,7 +108,7 @@ impl ResourceTemplate {
         item_shape::resource_annotations(&mut reader);
         item_shape::common_members(&mut reader);
         Ok(Self {
-            uri_template: UriTemplate::parse(&reader.address("uriTemplate")?)?,
+            uri_template: TemplateMatcher::parse(&reader.address("uriTemplate")?)?,
             name: reader.line(&["name"])?.ok_or(ItemFault::Missing("name"))?,
             title: reader.optional(&["title"], ItemReader::line),
             description: reader.optional(&["description"], ItemReader::block),

@@ -12,7 +12,7 @@ const MAX_EXPRESSIONS: usize = 32;
 
 /// A URI template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UriTemplate {
+pub struct TemplateMatcher {
     text: String,
     parts: Vec<TemplatePart>,
 }
@@ -47,9 +47,9 @@ struct ExpressionRun {
     stops: &'static [u8],
 }
 
-// === impl UriTemplate ===
+// === impl TemplateMatcher ===
 
-impl UriTemplate {
+impl TemplateMatcher {
     /// Parses a template.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         let mut parts = Vec::new();

@@ -26,43 +26,43 @@ const DECLARED_TWICE: &str = "it is declared twice";
 const DECLARED_HERE: &str = "Switchboard declares this capability for itself";
 
 /// A capability that the protocol defines and the program declares itself, and its options.
-struct KnownCapability {
+struct ProtocolCapability {
     name: &'static str,
-    options: KnownOptions,
+    options: ProtocolOptions,
 }
 
 /// The options of a capability that the protocol defines.
-enum KnownOptions {
+enum ProtocolOptions {
     /// The program passes the capability on, and with it options that it does not know.
-    Passed(&'static [KnownCapability]),
+    PassedOn(&'static [ProtocolCapability]),
     /// The program declares the capability for itself. Options that it does not know are lost.
     Declared(&'static [&'static str]),
 }
 
-use KnownOptions::{Declared, Passed};
+use ProtocolOptions::{Declared, PassedOn};
 
 /// The client capabilities of the protocol.
-const CLIENT_CAPABILITIES: &[KnownCapability] = &[
-    known("elicitation", Passed(&[known("form", Passed(&[])), known("url", Passed(&[]))])),
-    known("sampling", Passed(&[known("tools", Passed(&[])), known("context", Passed(&[]))])),
+const CLIENT_CAPABILITIES: &[ProtocolCapability] = &[
+    known("elicitation", PassedOn(&[known("form", PassedOn(&[])), known("url", PassedOn(&[]))])),
+    known("sampling", PassedOn(&[known("tools", PassedOn(&[])), known("context", PassedOn(&[]))])),
     known("roots", Declared(&["listChanged"])),
     known("tasks", Declared(&["list", "cancel", "requests"])),
 ];
 /// The server capabilities of the protocol.
-const SERVER_CAPABILITIES: &[KnownCapability] = &[
-    known("tools", Passed(&[known("listChanged", Passed(&[]))])),
-    known("prompts", Passed(&[known("listChanged", Passed(&[]))])),
+const SERVER_CAPABILITIES: &[ProtocolCapability] = &[
+    known("tools", PassedOn(&[known("listChanged", PassedOn(&[]))])),
+    known("prompts", PassedOn(&[known("listChanged", PassedOn(&[]))])),
     known(
         "resources",
-        Passed(&[known("subscribe", Passed(&[])), known("listChanged", Passed(&[]))]),
+        PassedOn(&[known("subscribe", PassedOn(&[])), known("listChanged", PassedOn(&[]))]),
     ),
-    known("logging", Passed(&[])),
-    known("completions", Passed(&[])),
+    known("logging", PassedOn(&[])),
+    known("completions", PassedOn(&[])),
     known("tasks", Declared(&["list", "cancel", "requests"])),
 ];
 
-const fn known(name: &'static str, options: KnownOptions) -> KnownCapability {
-    KnownCapability { name, options }
+const fn known(name: &'static str, options: ProtocolOptions) -> ProtocolCapability {
+    ProtocolCapability { name, options }
 }
 
 /// A capability that does not pass, and why.
@@ -99,7 +99,7 @@ impl CapabilityReading {
         Self::new(capabilities, SERVER_CAPABILITIES)
     }
 
-    fn new(capabilities: &Raw, known: &'static [KnownCapability]) -> Self {
+    fn new(capabilities: &Raw, known: &'static [ProtocolCapability]) -> Self {
         let mut reading = CapabilityReader::default();
         let mut seen = BTreeSet::new();
         for (key, value) in capabilities.entries() {
@@ -169,7 +169,7 @@ impl CapabilityReader {
     }
 
     /// Reads the options of a capability of the protocol, which stands at `path`.
-    fn read_options(&mut self, path: &[&'static str], capability: &Raw, known: &KnownOptions) {
+    fn read_options(&mut self, path: &[&'static str], capability: &Raw, known: &ProtocolOptions) {
         for (key, settings) in capability.entries() {
             let Some(name) = decode_string(key) else { continue };
             let option = || {
@@ -177,8 +177,8 @@ impl CapabilityReader {
                 CapabilityPath::Option(members.map(str::to_owned).collect())
             };
             match known {
-                Passed(options) => match options.iter().find(|option| option.name == name) {
-                    Some(KnownCapability { name, options }) => {
+                PassedOn(options) => match options.iter().find(|option| option.name == name) {
+                    Some(ProtocolCapability { name, options }) => {
                         self.read_options(&[path, &[*name]].concat(), &settings, options);
                     }
                     None if is_absent(&settings) => {}

@@ -96,7 +96,7 @@ impl ConnectionContext {
     /// Returns the options of HTTP connections through these proxies.
     pub(super) fn network(&self, proxies: &ProxyVariables) -> HttpPoolOptions {
         let proxies = match &self.http.proxies {
-            ProxySettings::System => ProxySettings::Given(proxies.clone()),
+            ProxySettings::System => ProxySettings::Variables(proxies.clone()),
             other => other.clone(),
         };
         HttpPoolOptions { proxies, ..self.http.clone() }

@@ -11,7 +11,7 @@ use super::spec::ConnectionSpec;
 
 /// Returns the proxies that an environment names. Of a duplicate name the last value counts.
 pub fn proxies_from_environment(environment: &[(OsString, OsString)]) -> ProxySettings {
-    ProxySettings::Given(proxy_variables(environment))
+    ProxySettings::Variables(proxy_variables(environment))
 }
 
 fn proxy_variables(environment: &[(OsString, OsString)]) -> ProxyVariables {

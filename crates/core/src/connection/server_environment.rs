@@ -9,7 +9,7 @@ use std::{
 };
 
 use switchboard_config::{
-    BaselineVariable, Desired, DesiredServer, InheritEnv, Scope, Stdio, Transport,
+    BaselineVariable, Desired, DesiredServer, InheritEnv, Scope, StdioTransport, Transport,
     baseline_variable, glob_matches,
 };
 
@@ -82,7 +82,7 @@ pub fn server_environment(
 
 /// Returns the variables of a process, in the order in which they are set: of a duplicate name the last one counts.
 pub(super) fn process_variables(
-    entry: &Stdio,
+    entry: &StdioTransport,
     working_dir: &Path,
     scope: Scope,
     environment: &[(OsString, OsString)],
@@ -146,7 +146,7 @@ fn inherited_value(
 
 /// The pauses of npm that neither the person nor the entry has set.
 fn npm_retry_pauses(
-    entry: &Stdio,
+    entry: &StdioTransport,
     variables: &[ServerVariable],
 ) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
     let program = Path::new(&entry.command).file_stem().and_then(OsStr::to_str);
@@ -169,7 +169,11 @@ mod tests {
     use super::*;
 
     fn received(command: &str, inherit_env: InheritEnv, caller: &[(&str, &str)]) -> Vec<String> {
-        let mut entry = Stdio { command: command.to_owned(), inherit_env, ..Stdio::default() };
+        let mut entry = StdioTransport {
+            command: command.to_owned(),
+            inherit_env,
+            ..StdioTransport::default()
+        };
         entry.env.insert("KEY".to_owned(), "entry".to_owned());
         let caller: Vec<_> =
             caller.iter().map(|(name, value)| (name.into(), value.into())).collect();

@@ -40,7 +40,7 @@ impl ConnectionTask {
         let ended = self.run_session(live, inbox).await;
         match &ended {
             EndReason::Stopped | EndReason::Idle => {}
-            EndReason::Asked => self.publish_pending(),
+            EndReason::Requested => self.publish_pending(),
             EndReason::SignInChanged => {
                 self.forget_session();
                 self.publish_pending();
@@ -103,7 +103,7 @@ impl ConnectionTask {
         let mut asked = self.core.requests.lock();
         (asked.wanted, asked.looked_at) = (false, false);
         if asked.reconnect {
-            return Some(EndReason::Asked);
+            return Some(EndReason::Requested);
         }
         if asked.sign_in_changed.take() == Some(live.number) {
             return Some(EndReason::SignInChanged);

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, ffi::OsString, path::Path, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use switchboard_config::{Ide, Remote, Stdio, Transport};
+use switchboard_config::{IdeTransport, RemoteTransport, StdioTransport, Transport};
 use switchboard_process::{ProcessCommand, StderrOptions, StderrRedaction};
 use switchboard_wire::{
     self as wire, Era, Version,
@@ -108,7 +108,7 @@ pub(super) fn command(spec: &ConnectionSpec) -> Option<Result<SpecCommand, Conne
 
 fn process(
     spec: &ConnectionSpec,
-    entry: &Stdio,
+    entry: &StdioTransport,
     shared: &ConnectionContext,
 ) -> Result<ServerTarget, ConnectionError> {
     let SpecCommand { command, .. } = command_of(spec, entry)?;
@@ -129,7 +129,10 @@ fn redaction(spec: &ConnectionSpec) -> Option<Arc<StderrRedaction>> {
     (!spec.secrets.is_empty()).then(|| Arc::new(redact) as Arc<StderrRedaction>)
 }
 
-fn command_of(spec: &ConnectionSpec, entry: &Stdio) -> Result<SpecCommand, ConnectionError> {
+fn command_of(
+    spec: &ConnectionSpec,
+    entry: &StdioTransport,
+) -> Result<SpecCommand, ConnectionError> {
     let variables = process_variables(entry, &spec.working_dir, spec.scope, &spec.environment)?;
     let mut command = ProcessCommand::new(&entry.command);
     command.args = entry.args.iter().map(OsString::from).collect();
@@ -156,7 +159,7 @@ fn is_loop(command: &ProcessCommand, shared: &ConnectionContext) -> bool {
 
 fn remote(
     kind: RemoteTransportKind,
-    entry: &Remote,
+    entry: &RemoteTransport,
     spec: &ConnectionSpec,
     shared: &ConnectionContext,
 ) -> Result<ServerTarget, ConnectionError> {
@@ -167,7 +170,7 @@ fn remote(
 
 /// The HTTP pool of an entry. An entry with certificates of its own gets a pool of its own.
 fn pool(
-    entry: &Remote,
+    entry: &RemoteTransport,
     spec: &ConnectionSpec,
     shared: &ConnectionContext,
 ) -> Result<HttpPool, wire::Error> {
@@ -180,7 +183,7 @@ fn pool(
 
 fn editor(
     kind: RemoteTransportKind,
-    ide: &Ide,
+    ide: &IdeTransport,
     spec: &ConnectionSpec,
     shared: &ConnectionContext,
 ) -> Result<ServerTarget, ConnectionError> {

@@ -65,7 +65,7 @@ pub(super) enum EndReason {
     /// The connection was stopped.
     Stopped,
     /// A reconnect was requested.
-    Asked,
+    Requested,
     /// A person has signed in or out.
     SignInChanged,
     /// No call has needed the server for a while.
@@ -134,7 +134,7 @@ impl ConnectionTask {
                 Ok((live, inbox)) => self.session(&live, inbox).await,
                 Err(EndReason::Failed(error)) => {
                     self.publish_failure(error, AttemptProgress::Nothing);
-                    EndReason::Asked
+                    EndReason::Requested
                 }
                 Err(ended) => ended,
             };
@@ -179,7 +179,7 @@ impl ConnectionTask {
                 Ok((live, inbox))
             }
             Err(_) if self.core.stop.is_cancelled() => Err(EndReason::Stopped),
-            Err(_) if asked_anew => Err(EndReason::Asked),
+            Err(_) if asked_anew => Err(EndReason::Requested),
             Err(error) => Err(EndReason::Failed(error)),
         }
     }

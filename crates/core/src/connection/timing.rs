@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use switchboard_config::Limits;
+use switchboard_config::LimitSettings;
 
 const LOCAL_BATCH_SIZE_VARIABLE: &str = "MCP_SERVER_CONNECTION_BATCH_SIZE";
 const REMOTE_BATCH_SIZE_VARIABLE: &str = "MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE";
@@ -110,7 +110,7 @@ impl ConnectionTiming {
     #[must_use]
     pub fn with_settings(
         mut self,
-        limits: &Limits,
+        limits: &LimitSettings,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
         let count = |name| variable(name)?.trim().parse().ok().filter(|count: &usize| *count > 0);
@@ -187,12 +187,12 @@ mod tests {
 
     #[test]
     fn settings_and_the_environment_change_numbers() {
-        let limits = Limits {
+        let limits = LimitSettings {
             request_timeout_ms: Some(1500),
             reconnect_attempts: Some(0),
             calls_in_flight: Some(7),
             server_idle_ms: Some(9),
-            ..Limits::default()
+            ..LimitSettings::default()
         };
         let variable = |name: &str| match name {
             LOCAL_BATCH_SIZE_VARIABLE => Some(" 9".to_owned()),
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((timing.retries, timing.calls_in_flight), (0, 7));
         assert_eq!(timing.first_byte, Duration::from_millis(1500));
         assert_eq!(timing.server_idle, Some(Duration::from_millis(9)));
-        let never = Limits { server_idle_ms: Some(0), ..limits };
+        let never = LimitSettings { server_idle_ms: Some(0), ..limits };
         assert_eq!(timing.with_settings(&never, variable).server_idle, None);
     }
 

@@ -6,13 +6,13 @@
 use std::io;
 use std::path::Path;
 
-use switchboard_config::{Remote, Tls};
+use switchboard_config::{RemoteTransport, TlsFiles};
 use switchboard_wire::http::{HttpError, HttpPoolOptions, TlsClientIdentity};
 
 /// Returns the HTTP options of an entry, based on `usual`. File names are relative to `folder`. Reads files: it may
 /// block.
 pub fn entry_pool_options(
-    entry: &Remote,
+    entry: &RemoteTransport,
     folder: &Path,
     usual: &HttpPoolOptions,
 ) -> Result<HttpPoolOptions, HttpError> {
@@ -27,7 +27,7 @@ pub fn entry_pool_options(
     Ok(HttpPoolOptions { tls: options, ..usual.clone() })
 }
 
-fn identity(tls: &Tls, folder: &Path) -> Result<Option<Vec<u8>>, HttpError> {
+fn identity(tls: &TlsFiles, folder: &Path) -> Result<Option<Vec<u8>>, HttpError> {
     let Some(cert) = &tls.cert_file else { return Ok(None) };
     let mut pem = read("the client certificate", folder, cert)?;
     if let Some(key) = &tls.key_file {

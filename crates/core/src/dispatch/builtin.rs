@@ -25,7 +25,7 @@ pub const LIST_RESOURCES_TOOL: &str = "ListMcpResources";
 pub const READ_RESOURCE_TOOL: &str = "ReadMcpResource";
 
 /// Returns the definitions of the built-in tools, in the form of `tools/list`.
-pub fn definitions() -> [Raw; 2] {
+pub fn tool_definitions() -> [Raw; 2] {
     let list = json!({
         "name": LIST_RESOURCES_TOOL,
         "description": "Lists the resources of the connected MCP servers, each with the server it belongs to. \
@@ -64,7 +64,7 @@ pub(crate) fn tools() -> &'static [Arc<ListedTool>] {
             let label = server.labels([&*tool.name]).pop()?;
             Some(Arc::new(ListedTool::built_in(label, Arc::new(tool))))
         };
-        definitions().iter().filter_map(listed).collect()
+        tool_definitions().iter().filter_map(listed).collect()
     });
     &TOOLS
 }
@@ -241,6 +241,6 @@ fn raw_outcome(result: Raw, server: Option<String>) -> CallOutcome {
         server,
         decision: Some(DecisionReason::BuiltIn),
         context: Vec::new(),
-        kept: None,
+        limited: None,
     }
 }

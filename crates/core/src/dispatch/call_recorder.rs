@@ -37,20 +37,20 @@ impl CallRecorder {
         let name = name.or_else(|| named(&["ref", "name"])).or_else(|| named(&["ref", "uri"]));
         let so_far = CallRecord {
             at: SystemTime::now(),
-            who: Arc::clone(caller.identity()),
+            caller: Arc::clone(caller.identity()),
             server: request.server.clone().unwrap_or_default(),
             secrets: Arc::default(),
             method: request.method.clone(),
             name: name.unwrap_or_default(),
             decision: None,
-            ended: CallEnd::Dropped,
-            took: Duration::ZERO,
+            end: CallEnd::Dropped,
+            duration: Duration::ZERO,
             stages: StageTimes::default(),
             sent: params.as_str().len(),
             received: 0,
-            kept: None,
+            recent_id: None,
         };
-        let heard = engine.recent.observe(so_far.who.principal.id(), &params);
+        let heard = engine.recent.observe(so_far.caller.principal.id(), &params);
         Self {
             engine,
             heard,
@@ -67,7 +67,7 @@ impl CallRecorder {
         if let Some(called) = &mut self.called {
             server.name.clone_into(&mut called.server);
             called.secrets = Arc::clone(&server.secrets);
-            self.standing.count_use(&called.who.session, &server.name);
+            self.standing.count_use(&called.caller.session, &server.name);
         }
     }
 
@@ -106,16 +106,16 @@ impl CallRecorder {
         if let Some(heard) = &mut self.heard {
             heard.answer = match ended {
                 Ok(CallFinish::Done(outcome)) => RecentCallResult::result(&outcome.result),
-                Ok(CallFinish::Handed(_) | CallFinish::Tasked(_)) => RecentCallResult::None,
+                Ok(CallFinish::NeedsInput(_) | CallFinish::Task(_)) => RecentCallResult::None,
                 Err(error) => RecentCallResult::Error(Box::new(error.clone())),
             };
         }
         match (ended, &mut self.called) {
             // The call may never be made again, and its server was called.
-            (Ok(CallFinish::Handed(_)), Some(called)) => called.ended = CallEnd::Asked,
+            (Ok(CallFinish::NeedsInput(_)), Some(called)) => called.end = CallEnd::NeedsInput,
             (Ok(CallFinish::Done(outcome)), Some(called)) => called.set_end(Ok(outcome)),
             // The caller asks for the result of the task with calls of their own.
-            (Ok(CallFinish::Tasked(_)), Some(called)) => called.ended = CallEnd::Result,
+            (Ok(CallFinish::Task(_)), Some(called)) => called.end = CallEnd::Result,
             (Err(error), Some(called)) => called.set_end(Err(error)),
             (_, None) => {}
         }
@@ -125,7 +125,7 @@ impl CallRecorder {
 impl Drop for CallRecorder {
     fn drop(&mut self) {
         if let Some(mut called) = self.called.take() {
-            called.took = self.away + self.began.elapsed();
+            called.duration = self.away + self.began.elapsed();
             let called = match self.heard.take() {
                 Some(heard) => self.engine.recent.store(called, *heard),
                 None => Arc::new(called),

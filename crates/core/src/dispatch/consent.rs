@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use switchboard_config::{Mode, SourceLocation};
+use switchboard_config::{PermissionMode, SourceLocation};
 use switchboard_wire::json::Raw;
 use tokio::time::timeout;
 
@@ -58,7 +58,7 @@ impl Stage {
             }
             // A classifier that decides nothing leaves the decision to a person.
             PermissionVerdict::Classify => {
-                let because = DecisionReason::Mode { mode: Mode::Auto };
+                let because = DecisionReason::Mode { mode: PermissionMode::Auto };
                 let allow = allow(&because);
                 Err(denied_error(&call.name, because, allow))
             }
@@ -92,7 +92,7 @@ impl Stage {
     }
 
     /// Returns the permission mode of this call.
-    pub(super) fn mode(&self) -> Mode {
+    pub(super) fn mode(&self) -> PermissionMode {
         self.applied.mode(self.caller.session())
     }
 

@@ -4,7 +4,7 @@
 //! then hooks see the answer. Questions outside of calls go through `engine::supervisor::listener`.
 
 use futures_util::future::join_all;
-use switchboard_config::{HookEvent, Mode};
+use switchboard_config::{HookEvent, PermissionMode};
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
@@ -217,7 +217,7 @@ impl ElicitationParams {
         &'a self,
         placed: &'a AppliedServer,
         session: &'a str,
-        mode: Mode,
+        mode: PermissionMode,
     ) -> HookElicitation<'a> {
         HookElicitation {
             session,

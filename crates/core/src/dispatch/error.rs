@@ -142,7 +142,7 @@ pub enum CallError {
     },
     /// The server kept requiring an action that was done.
     #[error("`{server}` asks for one more page in the browser, after {times} already")]
-    AskedTooOften {
+    TooManyPages {
         /// The server.
         server: String,
         /// How often the action was done.
@@ -280,7 +280,7 @@ impl CallError {
             Self::Busy { .. } => "busy",
             Self::Server { error, .. } => server_error_text(error),
             Self::NotDone { how, .. } => how.word(),
-            Self::AskedTooOften { .. } => "asked-too-often",
+            Self::TooManyPages { .. } => "asked-too-often",
             Self::PageNeeded { .. } => "page-needed",
             Self::Ended => "ended",
             Self::Changed { .. } => "changed",

@@ -3,7 +3,7 @@
 //! Used by `dispatch::forward`. A method is judged as the tool `method:<name>` of its server: rules, hooks, modes and
 //! remembered answers count as for a tool that is not read-only. It does not know the rules (`permission::judge`).
 
-use switchboard_config::{HookEvent, Mode};
+use switchboard_config::{HookEvent, PermissionMode};
 
 use super::{CallError, PermissionQuestion, Request, Stage};
 use crate::engine::AppliedServer;
@@ -54,7 +54,7 @@ impl Stage {
                 return Err(super::consent::denied_error(&name, because, allow));
             }
             // A classifier knows tools, and no methods.
-            PermissionVerdict::Classify => DecisionReason::Mode { mode: Mode::Auto },
+            PermissionVerdict::Classify => DecisionReason::Mode { mode: PermissionMode::Auto },
             PermissionVerdict::Ask { because } => because,
         };
         let allow = permissions.allow_rule_for(&placed.normal, &tool).unwrap_or_default();

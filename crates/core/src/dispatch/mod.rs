@@ -36,7 +36,9 @@ use switchboard_wire::json::Raw;
 use switchboard_wire::meta::method;
 
 pub(crate) use builtin::tools as builtin_tools;
-pub use builtin::{LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, definitions as builtin_definitions};
+pub use builtin::{
+    LIST_RESOURCES_TOOL, READ_RESOURCE_TOOL, tool_definitions as builtin_definitions,
+};
 pub use continuation::{CallContinuation, InputRequired};
 pub use error::{CallError, ElicitationRefusal, RepeatSafety};
 pub use question::{PendingQuestion, PermissionQuestion, QuestionAnswer, QuestionKind};
@@ -66,7 +68,7 @@ pub struct CallOutcome {
     /// Text that hooks add for the model.
     pub context: Vec<String>,
     /// How the result was limited, where it was.
-    pub kept: Option<LimitedResult>,
+    pub limited: Option<LimitedResult>,
 }
 
 /// How the engine's part in a call ended.
@@ -75,9 +77,9 @@ pub(crate) enum CallFinish {
     /// With an outcome.
     Done(Box<CallOutcome>),
     /// With questions for the caller.
-    Handed(Box<InputRequired>),
+    NeedsInput(Box<InputRequired>),
     /// With a task for the caller.
-    Tasked(Box<StartedTask>),
+    Task(Box<StartedTask>),
 }
 
 /// Starts a call; it runs while it is polled.
@@ -157,14 +159,14 @@ impl CallFinish {
     fn outcome(self) -> Result<CallOutcome, CallError> {
         match self {
             Self::Done(outcome) => Ok(*outcome),
-            Self::Tasked(tasked) => Ok(CallOutcome {
+            Self::Task(tasked) => Ok(CallOutcome {
                 result: tasked.state,
                 server: Some(tasked.task.server),
                 decision: None,
                 context: Vec::new(),
-                kept: None,
+                limited: None,
             }),
-            Self::Handed(handed) => {
+            Self::NeedsInput(handed) => {
                 Err(CallError::InputNeeded { server: handed.carried.server().to_owned() })
             }
         }

@@ -68,7 +68,7 @@ impl<'a> PageVisits<'a> {
             return Err(CallError::server(server, error, RepeatSafety::MayActTwice));
         }
         if self.paid == MAX_VISIT_ROUNDS {
-            return Err(CallError::AskedTooOften {
+            return Err(CallError::TooManyPages {
                 server: server.clone(),
                 times: MAX_VISIT_ROUNDS,
             });

@@ -55,7 +55,11 @@ pub(super) async fn read_resource(
     };
     let policy = ResultPolicy { app_data, ..stage.policy() };
     let kept = stage.limit(ResultShape::Resource, policy, outcome.result).await;
-    Ok(CallFinish::done(CallOutcome { result: kept.result.clone(), kept: Some(kept), ..outcome }))
+    Ok(CallFinish::done(CallOutcome {
+        result: kept.result.clone(),
+        limited: Some(kept),
+        ..outcome
+    }))
 }
 
 /// Completes an argument of a prompt or a variable of a template.
@@ -134,13 +138,13 @@ pub(super) async fn send_through(
     }
     let result = match stage.send(placed, request, again.as_deref()).await? {
         SendResult::Result(result) => result,
-        SendResult::Asked(open) => {
+        SendResult::NeedsInput(open) => {
             let handed = open.into_input_required(
                 placed,
                 (String::new(), FinishedStages::default()),
                 record.since(),
             );
-            return Ok(CallFinish::Handed(Box::new(handed)));
+            return Ok(CallFinish::NeedsInput(Box::new(handed)));
         }
     };
     record.set_received(result.as_str().len());
@@ -150,5 +154,5 @@ pub(super) async fn send_through(
 
 pub(super) fn plain_outcome(placed: &AppliedServer, result: Raw) -> CallOutcome {
     let server = Some(placed.name.clone());
-    CallOutcome { result, server, decision: None, context: Vec::new(), kept: None }
+    CallOutcome { result, server, decision: None, context: Vec::new(), limited: None }
 }

@@ -54,7 +54,7 @@ pub enum CallOrigin {
 /// Whether the caller wants progress events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgressReports {
-    Wanted,
+    Requested,
     Ignored,
 }
 
@@ -163,7 +163,7 @@ impl Request {
     /// Asks for progress events.
     #[must_use]
     pub fn with_progress(mut self) -> Self {
-        self.progress = ProgressReports::Wanted;
+        self.progress = ProgressReports::Requested;
         self
     }
 
@@ -212,7 +212,7 @@ impl Request {
     }
 
     /// Returns the call to its caller where its server wants it made again with answers: it ends then, with
-    /// [`super::CallEvent::Handed`], and the engine keeps no state. The engine still holds calls for questions that
+    /// [`super::CallEvent::NeedsInput`], and the engine keeps no state. The engine still holds calls for questions that
     /// do not end them, and for its own questions.
     #[must_use]
     pub fn hand_out_questions(mut self) -> Self {
@@ -268,7 +268,7 @@ impl From<&Request> for RemoteRequest {
             method: request.method.to_string(),
             params: request.params(),
             server: request.server.clone(),
-            progress: request.progress == ProgressReports::Wanted,
+            progress: request.progress == ProgressReports::Requested,
             timeout_millis: request.timeout.map(millis),
             time_limit_millis: request.time_limit.map(millis),
             log_level: request.log_level.as_deref().map(str::to_owned),

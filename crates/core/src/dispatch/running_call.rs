@@ -26,10 +26,10 @@ pub enum CallEvent {
     Question(PendingQuestion),
     /// The call is to be made again, with answers. The last event. Only with
     /// [`super::Request::hand_out_questions`].
-    Handed(Box<InputRequired>),
+    NeedsInput(Box<InputRequired>),
     /// The server made a task of the call, which the caller follows. The last event. Only with
     /// [`super::Request::with_tasks`].
-    Tasked(Box<StartedTask>),
+    BecameTask(Box<StartedTask>),
     /// The outcome. The last event.
     Done(Box<CallOutcome>),
 }
@@ -119,8 +119,8 @@ impl RunningCall {
         loop {
             match self.next().await? {
                 CallEvent::Done(outcome) => return Ok(*outcome),
-                CallEvent::Handed(handed) => return CallFinish::Handed(handed).outcome(),
-                CallEvent::Tasked(tasked) => return CallFinish::Tasked(tasked).outcome(),
+                CallEvent::NeedsInput(handed) => return CallFinish::NeedsInput(handed).outcome(),
+                CallEvent::BecameTask(tasked) => return CallFinish::Task(tasked).outcome(),
                 _ => {}
             }
         }
@@ -131,8 +131,8 @@ impl From<CallFinish> for CallEvent {
     fn from(finish: CallFinish) -> Self {
         match finish {
             CallFinish::Done(outcome) => Self::Done(outcome),
-            CallFinish::Handed(handed) => Self::Handed(handed),
-            CallFinish::Tasked(tasked) => Self::Tasked(tasked),
+            CallFinish::NeedsInput(handed) => Self::NeedsInput(handed),
+            CallFinish::Task(tasked) => Self::BecameTask(tasked),
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
 
     fn outcome() -> CallOutcome {
         let result = Raw::empty_object();
-        CallOutcome { result, server: None, decision: None, context: Vec::new(), kept: None }
+        CallOutcome { result, server: None, decision: None, context: Vec::new(), limited: None }
     }
 
     #[test]

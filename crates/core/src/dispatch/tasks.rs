@@ -123,7 +123,7 @@ pub(super) async fn call_task(
     let request = request.with_edits(&params, &[JsonEdit::set(&["taskId"], &id)])?;
     let result = match stage.send(&placed, request, None).await? {
         SendResult::Result(result) => result,
-        SendResult::Asked(_) => return Err(CallError::InputNeeded { server: task.server }),
+        SendResult::NeedsInput(_) => return Err(CallError::InputNeeded { server: task.server }),
     };
     record.set_received(result.as_str().len());
     let result = stage.limit_task_state(&placed, &task, origin, result).await?;
@@ -133,6 +133,6 @@ pub(super) async fn call_task(
         server,
         decision: None,
         context: Vec::new(),
-        kept: None,
+        limited: None,
     }))
 }

@@ -96,14 +96,14 @@ pub(super) async fn call(
                 None => result,
                 Some(task) => {
                     stage.note_lasting_work(placed);
-                    return Ok(CallFinish::Tasked(Box::new(StartedTask { state: result, task })));
+                    return Ok(CallFinish::Task(Box::new(StartedTask { state: result, task })));
                 }
             }
         }
         SendResult::Result(result) => result,
-        SendResult::Asked(open) => {
+        SendResult::NeedsInput(open) => {
             let handed = open.into_input_required(placed, (call.id, passed), record.since());
-            return Ok(CallFinish::Handed(Box::new(handed)));
+            return Ok(CallFinish::NeedsInput(Box::new(handed)));
         }
     };
     record.set_received(result.as_str().len());
@@ -115,7 +115,7 @@ pub(super) async fn call(
     let server = Some(call.found.placed.name.clone());
     let result = after.result.unwrap_or_else(|| kept.result.clone());
     let decision = passed.decision;
-    Ok(CallFinish::done(CallOutcome { result, server, decision, context, kept: Some(kept) }))
+    Ok(CallFinish::done(CallOutcome { result, server, decision, context, limited: Some(kept) }))
 }
 
 /// Finds a tool, after a sign-in where that is needed to know the server's tools.

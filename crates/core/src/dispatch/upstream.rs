@@ -28,7 +28,7 @@ use crate::engine::{AppliedServer, CallInFlightLease, CallLogLevel, OnProgress};
 pub(super) enum SendResult {
     Result(Raw),
     /// The server wants the request made again, by the caller.
-    Asked(UnansweredQuestions),
+    NeedsInput(UnansweredQuestions),
 }
 
 /// The state and the answers of a request that is made again.
@@ -189,7 +189,7 @@ impl Stage {
         if is_modern && !self.caller.class().opaque.is_empty() {
             ResultTypes::OfExtensions
         } else {
-            ResultTypes::Known
+            ResultTypes::Protocol
         }
     }
 
@@ -208,7 +208,7 @@ impl Stage {
         if let Some(task) = &request.as_task {
             call = call.as_task(task.clone());
         }
-        if request.progress == ProgressReports::Wanted {
+        if request.progress == ProgressReports::Requested {
             call = call.with_progress();
         }
         if numbers.on_progress == OnProgress::GoOn {
@@ -244,7 +244,7 @@ impl Stage {
                         }
                         None => {
                             open.state = exchange.suspend().and_then(SuspendedExchange::into_state);
-                            return Ok(SendResult::Asked(open));
+                            return Ok(SendResult::NeedsInput(open));
                         }
                     }
                 }

@@ -378,7 +378,7 @@ impl Inner {
         self.traffic.record(&called);
         if self.calls.receiver_count() > 0 {
             let (workspaces, server) = (vec![workspace.clone()], called.server.clone());
-            let principal = Some(Arc::clone(called.who.principal.id()));
+            let principal = Some(Arc::clone(called.caller.principal.id()));
             let what = EngineEventKind::Called(called);
             let event = EngineEvent { workspaces, server, principal, connection: None, what };
             // The listener may have gone in between.

@@ -3,7 +3,7 @@
 //! Used by `hooks::tool_events` and `hooks::elicitation_events`, which decide what an answer leads to.
 
 use serde::Deserialize;
-use switchboard_config::{Hook, HookEvent};
+use switchboard_config::{EffectiveHook, HookEvent};
 use switchboard_process::ProcessExit;
 use switchboard_wire::json::{JsonKind, Raw};
 use switchboard_wire::sanitize;
@@ -17,7 +17,7 @@ const MAX_WORDS_CHARS: usize = 10_000;
 #[derive(Debug)]
 pub(super) enum HookAnswer {
     /// A JSON object.
-    Said(Box<HookOutput>),
+    Output(Box<HookOutput>),
     /// The hook succeeded and decided nothing.
     Nothing,
     /// The hook exited with 2. Holds the reason, safe to show.
@@ -116,14 +116,14 @@ impl HookAnswer {
             _ if inputs.into_iter().flatten().any(not_an_object) => {
                 Self::Unreadable("its answer: `updatedInput` is not an object".to_owned())
             }
-            _ => Self::Said(Box::new(said)),
+            _ => Self::Output(Box::new(said)),
         }
     }
 
     /// A note for the person about a failed or unreadable hook, or with the hook's message.
-    pub(super) fn note(&self, hook: &Hook) -> Option<HookNote> {
+    pub(super) fn note(&self, hook: &EffectiveHook) -> Option<HookNote> {
         match self {
-            Self::Said(said) => {
+            Self::Output(said) => {
                 let message = sanitize_words(said.system_message.as_deref()?);
                 Some(HookNote::new(hook, HookNoteKind::Message, message))
             }
@@ -138,8 +138,8 @@ impl HookAnswer {
     pub(super) fn block(&self) -> Option<String> {
         match self {
             Self::Blocked(reason) => Some(reason.clone()),
-            Self::Said(said) if said.goes_on == Some(false) => Some(said.stop_reason()),
-            Self::Said(said) if matches!(said.decision.as_deref(), Some("block" | "deny")) => {
+            Self::Output(said) if said.goes_on == Some(false) => Some(said.stop_reason()),
+            Self::Output(said) if matches!(said.decision.as_deref(), Some("block" | "deny")) => {
                 Some(said.reason())
             }
             _ => None,
@@ -147,14 +147,14 @@ impl HookAnswer {
     }
 
     /// A note with the reason why the hook blocks, for events that have no other place for a reason.
-    pub(super) fn block_note(&self, hook: &Hook) -> Option<HookNote> {
+    pub(super) fn block_note(&self, hook: &EffectiveHook) -> Option<HookNote> {
         let reason = self.block().filter(|reason| !reason.is_empty())?;
         Some(HookNote::new(hook, HookNoteKind::Message, reason))
     }
 
     pub(super) fn output(&self) -> Option<&HookOutput> {
         match self {
-            Self::Said(said) => Some(said),
+            Self::Output(said) => Some(said),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 //! Used by `dispatch::elicit`. Running and parsing hooks is in `hooks::runner` and `hooks::answer`.
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Hook, HookEvent};
+use switchboard_config::{EffectiveHook, HookEvent};
 use switchboard_wire::json::Raw;
 
 use super::answer::HookAnswer;
@@ -90,7 +90,7 @@ impl Hooks {
         event: HookEvent,
         question: &HookElicitation<'_>,
         about: ElicitationSubject<'_>,
-    ) -> Vec<(&Hook, HookAnswer)> {
+    ) -> Vec<(&EffectiveHook, HookAnswer)> {
         if !self.has(event, question.server) {
             return Vec::new();
         }
@@ -102,7 +102,7 @@ impl Hooks {
 
 impl ElicitationOutcome {
     fn of(
-        answers: Vec<(&Hook, HookAnswer)>,
+        answers: Vec<(&EffectiveHook, HookAnswer)>,
         read: impl Fn(&super::answer::HookOutput) -> Option<ElicitationAnswer>,
     ) -> Self {
         let mut outcome = Self::default();

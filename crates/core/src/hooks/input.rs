@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
-use switchboard_config::{HookEvent, Mode};
+use switchboard_config::{HookEvent, PermissionMode};
 use switchboard_wire::json::Raw;
 
 use super::{ElicitationAction, ElicitationAnswer};
@@ -19,7 +19,7 @@ pub struct ToolUse<'a> {
     /// The caller's session.
     pub session: &'a str,
     /// The permission mode in effect.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// The tool's full name, `mcp__<server>__<tool>`, not cut: matchers are written against it.
     pub tool: &'a str,
     /// The arguments of the call.
@@ -34,7 +34,7 @@ pub struct HookElicitation<'a> {
     /// The session that would be asked.
     pub session: &'a str,
     /// The permission mode in effect.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// The server's name, as configured; matchers are written against it.
     pub server: &'a str,
     /// The message of the server.
@@ -193,7 +193,7 @@ pub(super) type EncodedInput = Result<Raw, serde_json::Error>;
 
 fn encode_input(
     session: &str,
-    mode: Mode,
+    mode: PermissionMode,
     event: HookEvent,
     cwd: &Path,
     about: HookSubject<'_>,
@@ -209,9 +209,9 @@ fn encode_input(
 }
 
 /// The word for a mode. Hooks know no mode in which the client decides; it is reported as the default mode.
-fn mode_word(mode: Mode) -> &'static str {
+fn mode_word(mode: PermissionMode) -> &'static str {
     match mode {
-        Mode::Client => Mode::Default.word(),
+        PermissionMode::Client => PermissionMode::Default.word(),
         known => known.word(),
     }
 }

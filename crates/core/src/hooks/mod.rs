@@ -26,7 +26,7 @@ mod runner;
 mod tool_events;
 
 use futures_util::future::join_all;
-use switchboard_config::{Hook, HookEvent};
+use switchboard_config::{EffectiveHook, HookEvent};
 
 pub use elicitation_events::{ElicitationAction, ElicitationAnswer, ElicitationOutcome};
 pub use input::{HookElicitation, HookElicitationKind, ToolUse};
@@ -50,7 +50,7 @@ pub struct Hooks {
 /// A hook with its compiled matcher, which may be unreadable.
 #[derive(Debug)]
 struct CompiledHook {
-    hook: Hook,
+    hook: EffectiveHook,
     matcher: HookMatcher,
 }
 
@@ -58,9 +58,9 @@ struct CompiledHook {
 
 impl Hooks {
     /// Compiles the matchers, once. Returns a problem for each hook that can never run.
-    pub fn new(hooks: &[Hook], runner: HookRunner) -> (Self, Vec<EngineProblem>) {
+    pub fn new(hooks: &[EffectiveHook], runner: HookRunner) -> (Self, Vec<EngineProblem>) {
         let mut problems = Vec::new();
-        let mut read = |hook: &Hook| {
+        let mut read = |hook: &EffectiveHook| {
             let matcher = HookMatcher::read(hook.matcher.as_deref());
             problems.extend(matcher.flaw(hook.event).map(|flaw| problem(hook, &flaw)));
             CompiledHook { hook: hook.clone(), matcher }
@@ -87,7 +87,7 @@ impl Hooks {
         event: HookEvent,
         name: &str,
         told: EncodedInput,
-    ) -> Vec<(&Hook, HookAnswer)> {
+    ) -> Vec<(&EffectiveHook, HookAnswer)> {
         let mut matching: Vec<&CompiledHook> = Vec::new();
         for ready in self.hooks.iter().filter(|ready| ready.hook.event == event) {
             if ready.concerns(name) && !matching.iter().any(|known| known.runs_same(ready)) {
@@ -102,7 +102,7 @@ impl Hooks {
     }
 }
 
-fn problem(hook: &Hook, flaw: &str) -> EngineProblem {
+fn problem(hook: &EffectiveHook, flaw: &str) -> EngineProblem {
     let event = hook.event.word();
     let message = format!("the {event} hook at {} {flaw}", hook.at);
     EngineProblem::new(EngineProblemKind::BadHook, message).of_item(&hook.command)

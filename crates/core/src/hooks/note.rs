@@ -4,7 +4,7 @@
 //! about a call.
 
 use serde::Serialize;
-use switchboard_config::{Hook, HookEvent, SourceLocation};
+use switchboard_config::{EffectiveHook, HookEvent, SourceLocation};
 
 /// A note about a hook that ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,7 +34,11 @@ pub enum HookNoteKind {
 // === impl HookNote ===
 
 impl HookNote {
-    pub(super) fn new(hook: &Hook, kind: HookNoteKind, message: impl Into<String>) -> Self {
+    pub(super) fn new(
+        hook: &EffectiveHook,
+        kind: HookNoteKind,
+        message: impl Into<String>,
+    ) -> Self {
         Self { event: hook.event, at: hook.at.clone(), kind, message: message.into() }
     }
 }

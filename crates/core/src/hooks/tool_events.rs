@@ -120,7 +120,7 @@ impl Hooks {
         event: HookEvent,
         tool_use: &ToolUse<'_>,
         about: ToolSubject<'_>,
-    ) -> Vec<(&switchboard_config::Hook, HookAnswer)> {
+    ) -> Vec<(&switchboard_config::EffectiveHook, HookAnswer)> {
         if !self.has(event, tool_use.tool) {
             return Vec::new();
         }
@@ -157,8 +157,10 @@ fn strength(verdict: &HookVerdict) -> u8 {
 
 fn verdict(answer: &HookAnswer) -> HookVerdict {
     match answer {
-        HookAnswer::Said(said) if said.stops() => HookVerdict::Deny { reason: said.stop_reason() },
-        HookAnswer::Said(said) => decision(said),
+        HookAnswer::Output(said) if said.stops() => {
+            HookVerdict::Deny { reason: said.stop_reason() }
+        }
+        HookAnswer::Output(said) => decision(said),
         HookAnswer::Blocked(reason) => HookVerdict::Deny { reason: reason.clone() },
         HookAnswer::Unreadable(what) => {
             HookVerdict::Ask { reason: format!("a hook cannot be understood, {what}") }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use switchboard_config::{
     ConfigMember, ConfigNode, ConfigValue, Desired, DiscoveredServer, EDITOR_SERVER, Entry,
-    HostContext, Ide, ResolveOptions, Scope, SourceLocation, SourceOrigin, Transport,
+    HostContext, IdeTransport, ResolveOptions, Scope, SourceLocation, SourceOrigin, Transport,
 };
 use switchboard_wire::sanitize;
 
@@ -107,7 +107,7 @@ impl OpenEditor {
         };
         let fits = lock.workspace_folders.iter().filter_map(fit).max()?;
         let name = sanitize::sanitize_line(&lock.ide_name).into_owned();
-        let ide = |scheme: &str, path: &str| Ide {
+        let ide = |scheme: &str, path: &str| IdeTransport {
             url: format!("{scheme}://127.0.0.1:{port}{path}"),
             ide_name: Some(name.clone()),
             auth_token: lock.auth_token.clone(),

@@ -70,7 +70,7 @@ pub enum RuleEffect {
 }
 
 /// An argument, as a condition finds it.
-enum FoundArgument<'a> {
+enum ArgumentValue<'a> {
     Text(Cow<'a, str>),
     /// Missing, no text, or repeated on the way to it.
     Unclear,
@@ -144,12 +144,12 @@ impl RuleCondition {
         }
         let Some(when) = &self.when else { return RuleEffect::Counts };
         match (find_argument(call.arguments.as_str(), &when.argument), force) {
-            (FoundArgument::Text(text), _) if matches(&when.matches, &text, force) => {
+            (ArgumentValue::Text(text), _) if matches(&when.matches, &text, force) => {
                 RuleEffect::Counts
             }
-            (FoundArgument::Text(_), _) => RuleEffect::OtherArgument,
-            (FoundArgument::Unclear, RuleForce::Restrict) => RuleEffect::CountsUnjudged,
-            (FoundArgument::Unclear, RuleForce::Permit) => RuleEffect::Unjudged,
+            (ArgumentValue::Text(_), _) => RuleEffect::OtherArgument,
+            (ArgumentValue::Unclear, RuleForce::Restrict) => RuleEffect::CountsUnjudged,
+            (ArgumentValue::Unclear, RuleForce::Permit) => RuleEffect::Unjudged,
         }
     }
 }
@@ -167,7 +167,7 @@ fn climbs(text: &str) -> bool {
     text.contains("..") && text.split(['/', '\\']).any(|part| part == "..")
 }
 
-fn find_argument<'a>(arguments: &'a str, pointer: &ArgumentPointer) -> FoundArgument<'a> {
+fn find_argument<'a>(arguments: &'a str, pointer: &ArgumentPointer) -> ArgumentValue<'a> {
     let mut found = arguments;
     for name in pointer.names() {
         let next = match found.as_bytes().first() {
@@ -177,12 +177,12 @@ fn find_argument<'a>(arguments: &'a str, pointer: &ArgumentPointer) -> FoundArgu
         };
         match next {
             Some(value) => found = value,
-            None => return FoundArgument::Unclear,
+            None => return ArgumentValue::Unclear,
         }
     }
     match found.starts_with('"').then(|| decode_string(found)).flatten() {
-        Some(text) => FoundArgument::Text(text),
-        None => FoundArgument::Unclear,
+        Some(text) => ArgumentValue::Text(text),
+        None => ArgumentValue::Unclear,
     }
 }
 
@@ -223,8 +223,8 @@ mod tests {
     fn found(arguments: &str, pointer: &str) -> Option<String> {
         let arguments = Raw::parse(arguments.to_owned()).unwrap();
         match find_argument(arguments.as_str(), &pointer.parse().unwrap()) {
-            FoundArgument::Text(text) => Some(text.into_owned()),
-            FoundArgument::Unclear => None,
+            ArgumentValue::Text(text) => Some(text.into_owned()),
+            ArgumentValue::Unclear => None,
         }
     }
 

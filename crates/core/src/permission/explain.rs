@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use switchboard_config::server_name::normalize_server_name;
-use switchboard_config::{CallVerdict, Desired, DesiredServer, HookEvent, Mode};
+use switchboard_config::{CallVerdict, Desired, DesiredServer, HookEvent, PermissionMode};
 use switchboard_wire::json::Raw;
 
 use super::{
@@ -29,7 +29,7 @@ pub struct CallToExplain<'a> {
     /// Who calls.
     pub principal: &'a RulePrincipal,
     /// The mode of the session, where it names one.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// The tool's annotations, where its server was asked.
     pub annotations: Option<ToolAnnotations>,
 }
@@ -47,7 +47,7 @@ pub struct Explanation {
     /// The groups of the principal.
     pub groups: Vec<String>,
     /// The mode for calls that nothing else decides.
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// What would happen.
     pub verdict: CallVerdict,
     /// The reason, for programs.
@@ -91,7 +91,7 @@ pub fn explain_call(
 ) -> Result<Explanation, UnknownTool> {
     let named = NamedTool::find(desired, call.tool)?;
     let tool = named.rule_name();
-    let mode = desired.rules.effective_mode(call.mode, Mode::Client);
+    let mode = desired.rules.effective_mode(call.mode, PermissionMode::Client);
     let (permissions, _) = WorkspacePermissions::new(&desired.rules, mode, &normal_names(desired));
     let judged = JudgedCall { principal: call.principal, arguments: call.arguments };
     let subject = PermissionSubject {
@@ -115,7 +115,7 @@ pub fn explain_call(
         // The classifier decides at the call; where it does not, a person is asked.
         PermissionVerdict::Classify => (CallVerdict::Ask, DecisionReason::Mode { mode }),
     };
-    let is_before = |hook: &&switchboard_config::Hook| hook.event == HookEvent::PreToolUse;
+    let is_before = |hook: &&switchboard_config::EffectiveHook| hook.event == HookEvent::PreToolUse;
     let hooks = desired.hooks.iter().filter(is_before).count();
     let use_subject = ToolUseSubject {
         permissions: &permissions,
@@ -128,7 +128,7 @@ pub fn explain_call(
     };
     let is_annotated = call.annotations.is_some() || named.is_method();
     // In mode `plan` the annotations decide.
-    let is_known = is_annotated || mode != Mode::Plan;
+    let is_known = is_annotated || mode != PermissionMode::Plan;
     let hides = permissions.hides_server(&named.normal, call.principal)
         || permissions.hiding_rule(&named.normal, &tool, call.principal).is_some()
         || is_known && !use_subject.is_usable_in_mode(|| remembered.clone());

@@ -11,7 +11,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 
 use super::{
     DecisionReason, JudgedCall, RuleMatches, ToolAnnotations, ToolInteraction, ToolMemory,
@@ -148,7 +148,7 @@ fn deny_reason(
         _ if remembered.has_no() => {
             Some(DecisionReason::Remembered { answer: super::AnswerLifetime::Never })
         }
-        _ if mode == Mode::Plan && writes => Some(DecisionReason::mode(mode)),
+        _ if mode == PermissionMode::Plan && writes => Some(DecisionReason::mode(mode)),
         _ => None,
     }
 }
@@ -169,8 +169,8 @@ fn ask_reason(
 fn ask_or_deny(subject: &PermissionSubject<'_>, ask: DecisionReason) -> PermissionVerdict {
     match (subject.consent, subject.permissions.mode()) {
         (UserConsent::Typed, _) => PermissionVerdict::Allow { because: DecisionReason::Typed },
-        (UserConsent::None, Mode::DontAsk) => {
-            PermissionVerdict::Deny { because: DecisionReason::NobodyAsked { ask: Box::new(ask) } }
+        (UserConsent::None, PermissionMode::DontAsk) => {
+            PermissionVerdict::Deny { because: DecisionReason::NoPrompt { ask: Box::new(ask) } }
         }
         (UserConsent::None, _) => PermissionVerdict::Ask { because: ask },
     }
@@ -195,13 +195,15 @@ fn decide_by_mode(subject: &PermissionSubject<'_>) -> PermissionVerdict {
     let mode = subject.permissions.mode();
     let because = DecisionReason::mode(mode);
     match (mode, subject.consent) {
-        (Mode::Client, _) => PermissionVerdict::Allow { because: DecisionReason::Client },
+        (PermissionMode::Client, _) => PermissionVerdict::Allow { because: DecisionReason::Client },
         // Tools that `plan` refuses were refused before this point.
-        (Mode::BypassPermissions | Mode::Plan, _) => PermissionVerdict::Allow { because },
+        (PermissionMode::BypassPermissions | PermissionMode::Plan, _) => {
+            PermissionVerdict::Allow { because }
+        }
         (_, UserConsent::Typed) => PermissionVerdict::Allow { because: DecisionReason::Typed },
-        (Mode::Default, UserConsent::None) => PermissionVerdict::Ask { because },
-        (Mode::DontAsk, UserConsent::None) => PermissionVerdict::Deny { because },
-        (Mode::Auto, UserConsent::None) => PermissionVerdict::Classify,
+        (PermissionMode::Default, UserConsent::None) => PermissionVerdict::Ask { because },
+        (PermissionMode::DontAsk, UserConsent::None) => PermissionVerdict::Deny { because },
+        (PermissionMode::Auto, UserConsent::None) => PermissionVerdict::Classify,
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use switchboard_config::{Mode, PermissionRule, Scope, SourceLocation};
+use switchboard_config::{PermissionMode, PermissionRule, Scope, SourceLocation};
 
 use super::{AnswerLifetime, PermissionAnswer};
 use crate::engine::QueueAccess;
@@ -26,7 +26,7 @@ pub enum DecisionReason {
     /// No rule or hook decides, so the mode does; or the mode forbids the call.
     Mode {
         /// The mode.
-        mode: Mode,
+        mode: PermissionMode,
     },
     /// The client asks the person itself.
     Client,
@@ -76,7 +76,8 @@ pub enum DecisionReason {
         why: String,
     },
     /// There was a reason to ask, and the mode asks no one.
-    NobodyAsked {
+    #[serde(rename = "nobody-asked")]
+    NoPrompt {
         /// The reason to ask.
         ask: Box<DecisionReason>,
     },
@@ -130,7 +131,7 @@ impl DecisionReason {
         match self {
             Self::Rule(rule) => Some(AskReason::Rule(rule.text.to_string())),
             Self::Mode { .. } | Self::Classifier { .. } => Some(AskReason::Undecided),
-            Self::NobodyAsked { ask } => ask.question(),
+            Self::NoPrompt { ask } => ask.question(),
             Self::Hook { .. }
             | Self::Client
             | Self::Remembered { .. }
@@ -151,7 +152,7 @@ impl DecisionReason {
     /// tools that require interaction, and the mode `plan` come before an allow rule.
     pub fn yields_to_allow_rule(&self) -> bool {
         match self {
-            Self::Mode { mode } => *mode != Mode::Plan,
+            Self::Mode { mode } => *mode != PermissionMode::Plan,
             Self::Classifier { .. } => true,
             Self::Rule(_)
             | Self::Hook { .. }
@@ -167,7 +168,7 @@ impl DecisionReason {
             | Self::NotForModels
             | Self::NotForApps
             | Self::NotLent { .. }
-            | Self::NobodyAsked { .. } => false,
+            | Self::NoPrompt { .. } => false,
         }
     }
 
@@ -177,7 +178,7 @@ impl DecisionReason {
         let asking = "open the console or `switchboard ui` to be asked";
         let can_be_asked = queue == QueueAccess::Open;
         Some(match self {
-            Self::Mode { mode: Mode::Plan } => {
+            Self::Mode { mode: PermissionMode::Plan } => {
                 "mode `plan` lets only read-only tools run, whatever rules allow; choose another with `--mode` or \
                  `permissions.defaultMode`"
                     .to_owned()
@@ -201,7 +202,7 @@ impl DecisionReason {
             Self::Agent { agent } => {
                 format!("name it under `tools` in the file of agent `{agent}`")
             }
-            Self::NobodyAsked { .. } => {
+            Self::NoPrompt { .. } => {
                 "choose a mode that asks with `--mode` or `permissions.defaultMode`".to_owned()
             }
             Self::Mode { .. }
@@ -228,12 +229,12 @@ impl DecisionReason {
             Self::RepeatedArgument { name, rule } => {
                 Self::RepeatedArgument { name, rule: CitedRule { at: None, ..rule } }
             }
-            Self::NobodyAsked { ask } => Self::NobodyAsked { ask: Box::new(ask.without_places()) },
+            Self::NoPrompt { ask } => Self::NoPrompt { ask: Box::new(ask.without_places()) },
             other => other,
         }
     }
 
-    pub(super) fn mode(mode: Mode) -> Self {
+    pub(super) fn mode(mode: PermissionMode) -> Self {
         Self::Mode { mode }
     }
 
@@ -283,7 +284,7 @@ impl fmt::Display for DecisionReason {
             Self::NotForModels => f.write_str("its server offers it to apps only, not to models"),
             Self::NotForApps => f.write_str("its server offers it to models only, not to apps"),
             Self::NotLent { why } => f.write_str(why),
-            Self::NobodyAsked { ask } => write!(f, "{ask}; mode `dontAsk` does not ask"),
+            Self::NoPrompt { ask } => write!(f, "{ask}; mode `dontAsk` does not ask"),
         }
     }
 }

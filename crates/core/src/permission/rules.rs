@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use switchboard_config::{
-    Mode, PermissionRule, PermissionRules, RuleList, SourceLocation, glob_matches,
+    PermissionMode, PermissionRule, PermissionRules, RuleList, SourceLocation, glob_matches,
 };
 
 use super::CitedRule;
@@ -20,7 +20,7 @@ use crate::{EngineProblem, EngineProblemKind};
 /// The rules of a workspace, and its mode for calls that no rule decides. Clones share the rules.
 #[derive(Debug, Clone)]
 pub struct WorkspacePermissions {
-    mode: Mode,
+    mode: PermissionMode,
     written: Arc<CompiledRules>,
 }
 
@@ -87,7 +87,7 @@ impl WorkspacePermissions {
     /// tell them apart.
     pub fn new(
         rules: &PermissionRules,
-        mode: Mode,
+        mode: PermissionMode,
         configured: &[String],
     ) -> (Self, Vec<EngineProblem>) {
         let mut problems = Vec::new();
@@ -113,12 +113,12 @@ impl WorkspacePermissions {
 
     /// Returns these rules under another mode.
     #[must_use]
-    pub fn with_mode(&self, mode: Mode) -> Self {
+    pub fn with_mode(&self, mode: PermissionMode) -> Self {
         Self { mode, written: Arc::clone(&self.written) }
     }
 
     /// Returns the mode for calls that no rule decides.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PermissionMode {
         self.mode
     }
 
@@ -215,7 +215,7 @@ impl WorkspacePermissions {
             ask.any(is_for_group) || allow.any(is_for_group)
         };
         written.deny.iter().any(|rule| is_for_group(&rule.condition))
-            || self.mode == Mode::DontAsk && in_mode()
+            || self.mode == PermissionMode::DontAsk && in_mode()
     }
 
     /// Whether a rule asks about every call of a tool by a principal, whatever the arguments are.

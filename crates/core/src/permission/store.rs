@@ -246,7 +246,7 @@ impl AnswerStore {
     fn lock(&self) -> Result<FileLock, AnswerStoreError> {
         let path = self.folder.join("answers.lock");
         FileLock::acquire_within(&path, LOCK_TIMEOUT).map_err(|error| match error {
-            FileLockError::Held => AnswerStoreError::Locked { path: path.clone() },
+            FileLockError::Contended => AnswerStoreError::Locked { path: path.clone() },
             FileLockError::Io(source) => io_error("lock", &path)(source),
         })
     }

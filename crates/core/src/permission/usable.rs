@@ -4,7 +4,7 @@
 //! could allow stays listed. The local principal also sees what its mode refuses: a person can type a call or choose
 //! another mode. Calls are judged by `permission::judge` alone, also those of tools that are not listed.
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 
 use super::{RulePrincipal, ToolAnnotations, ToolInteraction, ToolMemory, WorkspacePermissions};
 use crate::principal::LOCAL_PRINCIPAL;
@@ -29,8 +29,9 @@ pub struct ToolUseSubject<'a> {
 }
 
 /// Whether the lists of a principal depend on this mode.
-pub(crate) fn hides_by_mode(mode: Mode, principal: &RulePrincipal) -> bool {
-    matches!(mode, Mode::Plan | Mode::DontAsk) && *principal.id != *LOCAL_PRINCIPAL
+pub(crate) fn hides_by_mode(mode: PermissionMode, principal: &RulePrincipal) -> bool {
+    matches!(mode, PermissionMode::Plan | PermissionMode::DontAsk)
+        && *principal.id != *LOCAL_PRINCIPAL
 }
 
 // === impl ToolUseSubject ===
@@ -42,7 +43,7 @@ impl ToolUseSubject<'_> {
         if !hides_by_mode(mode, self.principal) {
             return true;
         }
-        if mode == Mode::Plan {
+        if mode == PermissionMode::Plan {
             return self.annotations.is_read_only();
         }
         let (server, tool, principal) = (self.server, self.tool, self.principal);

@@ -158,8 +158,8 @@ impl RemoteOutcome {
             server: ended.server.clone(),
             decision: ended.decision.clone(),
             context: ended.context.clone(),
-            note: ended.kept.as_ref().and_then(|kept| kept.note.clone()),
-            problem: ended.kept.as_ref().and_then(|kept| kept.problem.clone()),
+            note: ended.limited.as_ref().and_then(|kept| kept.note.clone()),
+            problem: ended.limited.as_ref().and_then(|kept| kept.problem.clone()),
         }
     }
 
@@ -179,7 +179,7 @@ impl RemoteOutcome {
             server: self.server,
             decision: self.decision,
             context: self.context,
-            kept,
+            limited: kept,
         }
     }
 }

@@ -75,7 +75,8 @@ pub enum RemoteErrorKind {
     Busy,
     Server,
     NotDone,
-    AskedTooOften,
+    #[serde(rename = "asked-too-often")]
+    TooManyPages,
     PageNeeded,
     Changed,
     InputNeeded,
@@ -127,7 +128,7 @@ impl RemoteCallError {
             CallError::NotDone { server, how } => {
                 (failure.server, failure.how) = (Some(server), Some(how));
             }
-            CallError::AskedTooOften { server, times } => {
+            CallError::TooManyPages { server, times } => {
                 (failure.server, failure.times) = (Some(server), Some(times));
             }
             CallError::PageNeeded { server, pages } => {
@@ -198,8 +199,8 @@ impl RemoteCallError {
             }
             (RemoteErrorKind::Busy, ..) => CallError::Busy { server },
             (RemoteErrorKind::NotDone, _, _, Some(how), _) => CallError::NotDone { server, how },
-            (RemoteErrorKind::AskedTooOften, .., Some(times)) => {
-                CallError::AskedTooOften { server, times }
+            (RemoteErrorKind::TooManyPages, .., Some(times)) => {
+                CallError::TooManyPages { server, times }
             }
             (RemoteErrorKind::PageNeeded, ..) => CallError::PageNeeded { server, pages: similar },
             (RemoteErrorKind::Changed, ..) => CallError::Changed { server },
@@ -222,7 +223,7 @@ fn server_error(mut told: RemoteError) -> WireError {
     if told.causes.len() > 1 {
         told.causes.remove(0);
     }
-    WireError::Told(Arc::new(told))
+    WireError::Remote(Arc::new(told))
 }
 
 fn not_ready(told: RemoteError) -> ConnectionNotReady {
@@ -255,7 +256,7 @@ impl RemoteErrorKind {
             CallError::Busy { .. } => Self::Busy,
             CallError::Server { .. } => Self::Server,
             CallError::NotDone { .. } => Self::NotDone,
-            CallError::AskedTooOften { .. } => Self::AskedTooOften,
+            CallError::TooManyPages { .. } => Self::TooManyPages,
             CallError::PageNeeded { .. } => Self::PageNeeded,
             CallError::Changed { .. } => Self::Changed,
             CallError::InputNeeded { .. } => Self::InputNeeded,
@@ -267,7 +268,7 @@ impl RemoteErrorKind {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_config::{Mode, Scope, SourceOrigin};
+    use switchboard_config::{PermissionMode, Scope, SourceOrigin};
     use switchboard_wire::Remedy;
 
     use super::*;
@@ -282,8 +283,8 @@ mod tests {
             scope: Scope::User,
             at: Some(at.clone()),
         });
-        let mode = DecisionReason::Mode { mode: Mode::DontAsk };
-        let asked = DecisionReason::NobodyAsked { ask: Box::new(rule.clone()) };
+        let mode = DecisionReason::Mode { mode: PermissionMode::DontAsk };
+        let asked = DecisionReason::NoPrompt { ask: Box::new(rule.clone()) };
         let (name, server) = (|| "n".to_owned(), || "s".to_owned());
         for error in [
             CallError::NotFound { name: name(), similar: vec!["m".into()] },
@@ -313,7 +314,7 @@ mod tests {
             CallError::NotStarted { server: server(), state: "blocked", why: Some("why".into()) },
             CallError::Busy { server: server() },
             CallError::NotDone { server: server(), how: ElicitationRefusal::Declined },
-            CallError::AskedTooOften { server: server(), times: 3 },
+            CallError::TooManyPages { server: server(), times: 3 },
             CallError::Changed { server: server() },
             CallError::InputNeeded { server: server() },
             CallError::Ended,

@@ -309,7 +309,7 @@ fn remote_error(
 }
 
 fn connection_error(told: RemoteError) -> ConnectionError {
-    ConnectionError::Wire(WireError::Told(Arc::new(told)))
+    ConnectionError::Wire(WireError::Remote(Arc::new(told)))
 }
 
 fn clean(text: &str) -> String {

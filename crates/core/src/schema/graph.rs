@@ -221,7 +221,7 @@ impl<'s> GraphBuilder<'s> {
             let inner = self.node(inner);
             let node = &mut self.graph.nodes[at];
             match (below.applies, below.name) {
-                (AppliesTo::Here, _) => node.here.push(inner),
+                (AppliesTo::Value, _) => node.here.push(inner),
                 (AppliesTo::Member, Some(name)) => {
                     node.members.entry(name.to_owned()).or_default().push(inner);
                 }

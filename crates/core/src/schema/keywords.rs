@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AppliesTo {
     /// The value itself.
-    Here,
+    Value,
     /// The member of that name.
     Member,
     /// Every member.
@@ -31,15 +31,15 @@ enum KeywordShape {
 
 /// Every keyword that holds schemas, of all supported drafts.
 const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
-    ("allOf", KeywordShape::List, AppliesTo::Here),
-    ("anyOf", KeywordShape::List, AppliesTo::Here),
-    ("oneOf", KeywordShape::List, AppliesTo::Here),
-    ("not", KeywordShape::One, AppliesTo::Here),
-    ("if", KeywordShape::One, AppliesTo::Here),
-    ("then", KeywordShape::One, AppliesTo::Here),
-    ("else", KeywordShape::One, AppliesTo::Here),
-    ("dependentSchemas", KeywordShape::Map, AppliesTo::Here),
-    ("dependencies", KeywordShape::Map, AppliesTo::Here),
+    ("allOf", KeywordShape::List, AppliesTo::Value),
+    ("anyOf", KeywordShape::List, AppliesTo::Value),
+    ("oneOf", KeywordShape::List, AppliesTo::Value),
+    ("not", KeywordShape::One, AppliesTo::Value),
+    ("if", KeywordShape::One, AppliesTo::Value),
+    ("then", KeywordShape::One, AppliesTo::Value),
+    ("else", KeywordShape::One, AppliesTo::Value),
+    ("dependentSchemas", KeywordShape::Map, AppliesTo::Value),
+    ("dependencies", KeywordShape::Map, AppliesTo::Value),
     ("properties", KeywordShape::Map, AppliesTo::Member),
     ("patternProperties", KeywordShape::Map, AppliesTo::EveryMember),
     ("additionalProperties", KeywordShape::One, AppliesTo::EveryMember),
@@ -54,8 +54,8 @@ const KEYWORDS: [(&str, KeywordShape, AppliesTo); 24] = [
     ("contentSchema", KeywordShape::One, AppliesTo::Nowhere),
     ("$defs", KeywordShape::Map, AppliesTo::Nowhere),
     ("definitions", KeywordShape::Map, AppliesTo::Nowhere),
-    ("extends", KeywordShape::OneOrList, AppliesTo::Here),
-    ("disallow", KeywordShape::OneOrList, AppliesTo::Here),
+    ("extends", KeywordShape::OneOrList, AppliesTo::Value),
+    ("disallow", KeywordShape::OneOrList, AppliesTo::Value),
 ];
 
 /// A schema below another.

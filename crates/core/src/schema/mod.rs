@@ -23,7 +23,7 @@ use switchboard_wire::json::{JsonKind, Raw};
 
 pub use coerce::{ArgumentForm, TypedArgument, build_arguments};
 pub use mistake::{ArgumentMistake, InvalidArguments};
-pub use portable::check as check_portable;
+pub use portable::check_portable;
 
 use graph::SchemaGraph;
 use mistake::{MAX_MISTAKES, shortened};

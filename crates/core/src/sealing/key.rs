@@ -119,7 +119,7 @@ fn write(path: &Path, key: &SealingKey) -> io::Result<()> {
 
 fn lock(path: &Path) -> Result<FileLock, KeyError> {
     FileLock::acquire_within(path, LOCK_TIMEOUT).map_err(|error| match error {
-        FileLockError::Held => KeyError::Locked { path: path.into() },
+        FileLockError::Contended => KeyError::Locked { path: path.into() },
         FileLockError::Io(source) => io_error("lock", path)(source),
     })
 }

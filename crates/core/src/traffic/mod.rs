@@ -65,7 +65,7 @@ struct CallCounts {
 impl TrafficCounter {
     /// Counts a call that has ended.
     pub(crate) fn record(&self, called: &CallRecord) {
-        self.record_at(called, minute_of(called.at + called.took));
+        self.record_at(called, minute_of(called.at + called.duration));
     }
 
     fn record_at(&self, called: &CallRecord, minute: u64) {
@@ -101,7 +101,7 @@ impl TrafficCounter {
 impl CountedMinute {
     fn record(&mut self, called: &CallRecord) {
         self.total.record(called);
-        if let Some(counts) = entry(&mut self.clients, &called.who.client) {
+        if let Some(counts) = entry(&mut self.clients, &called.caller.client) {
             counts.record(called);
         }
         if called.server.is_empty() {
@@ -141,16 +141,16 @@ fn minute_of(time: SystemTime) -> u64 {
 impl CallCounts {
     fn record(&mut self, called: &CallRecord) {
         self.calls += 1;
-        match called.ended {
-            CallEnd::Result | CallEnd::Asked => {}
+        match called.end {
+            CallEnd::Result | CallEnd::NeedsInput => {}
             CallEnd::ToolError | CallEnd::Failed(_) => self.errors += 1,
             CallEnd::Refused => self.refused += 1,
             CallEnd::Dropped => self.cancelled += 1,
         }
         self.bytes += (called.sent + called.received) as u64;
         // The time that a person took to answer is no latency. A call that was refused reached no server, and one that was dropped has no end to measure.
-        if matches!(called.ended, CallEnd::Result | CallEnd::ToolError | CallEnd::Failed(_)) {
-            self.latency.record(called.took.saturating_sub(called.stages.person_time()));
+        if matches!(called.end, CallEnd::Result | CallEnd::ToolError | CallEnd::Failed(_)) {
+            self.latency.record(called.duration.saturating_sub(called.stages.person_time()));
         }
     }
 
@@ -171,10 +171,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    fn call(server: &str, name: &str, ended: CallEnd, millis: u64) -> CallRecord {
+    fn call(server: &str, name: &str, end: CallEnd, millis: u64) -> CallRecord {
         CallRecord {
             at: UNIX_EPOCH,
-            who: Arc::new(CallerIdentity {
+            caller: Arc::new(CallerIdentity {
                 workspace: "/app".into(),
                 session: "s".to_owned(),
                 client: "editor".to_owned(),
@@ -186,12 +186,12 @@ mod tests {
             method: "tools/call".into(),
             name: name.to_owned(),
             decision: None,
-            ended,
-            took: Duration::from_millis(millis),
+            end,
+            duration: Duration::from_millis(millis),
             stages: crate::audit::StageTimes::default(),
             sent: 40,
             received: 60,
-            kept: None,
+            recent_id: None,
         }
     }
 

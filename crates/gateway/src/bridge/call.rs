@@ -102,8 +102,8 @@ impl BridgeView {
                 }
                 Ok(CallEvent::Task(_)) => {}
                 Ok(CallEvent::Done(outcome)) => return self.complete(*outcome, asked),
-                Ok(CallEvent::Tasked(tasked)) => return self.hand_out_server_task(*tasked),
-                Ok(CallEvent::Handed(handed)) => return self.hand_out(*handed, asked),
+                Ok(CallEvent::BecameTask(tasked)) => return self.hand_out_server_task(*tasked),
+                Ok(CallEvent::NeedsInput(handed)) => return self.hand_out(*handed, asked),
                 Ok(CallEvent::Question(question)) if is_askable(&question, context) => {
                     return self.park(running, question, asked);
                 }

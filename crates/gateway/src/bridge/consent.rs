@@ -136,7 +136,7 @@ fn consent_form(question: &PendingQuestion, consent: &PermissionQuestion) -> Raw
 
 #[cfg(test)]
 mod tests {
-    use switchboard_config::Mode;
+    use switchboard_config::PermissionMode;
     use switchboard_core::permission::{DecisionReason, ToolAnnotations};
 
     use super::*;
@@ -147,7 +147,7 @@ mod tests {
             tool: "kiosk__order".to_owned(),
             arguments: Raw::from(json!({ "what": "tea" })),
             annotations: ToolAnnotations::default(),
-            because: DecisionReason::Mode { mode: Mode::Default },
+            because: DecisionReason::Mode { mode: PermissionMode::Default },
             allow: "mcp__kiosk__order".to_owned(),
         };
         let (question, _) =

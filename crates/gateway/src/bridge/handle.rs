@@ -204,7 +204,7 @@ fn refused_error(why: HandleRefusal) -> RpcError {
 
 fn gone_error(why: TicketError) -> RpcError {
     match why {
-        TicketError::Taken => lost("used", "this `requestState` was used already"),
+        TicketError::Redeemed => lost("used", "this `requestState` was used already"),
         TicketError::Dropped(DroppedCall::Unsent) => invalid("dropped", DROPPED),
         TicketError::Dropped(DroppedCall::Sent) => lost("dropped", DROPPED),
         TicketError::Restarted => lost(

@@ -27,7 +27,7 @@ mod view_session;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::catalog::NameStyle;
 use switchboard_core::engine::CallVariables;
 use switchboard_core::results::ResultPolicy;
@@ -80,7 +80,7 @@ pub struct BridgeOptions {
     pub tool_search: ToolSearch,
     /// The permission mode for calls that no rule decides. `None`: the mode of the settings, else the client's own
     /// prompt decides.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// The policy for large results.
     pub results: ResultPolicy,
     /// The limits from the client's environment; `None`: those of the workspace's environment.

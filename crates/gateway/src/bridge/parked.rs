@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use switchboard_core::RunningCall;
 use switchboard_core::dispatch::{PendingQuestion, QuestionKind};
-use switchboard_core::principal_share::{PoolRoom, find_room};
+use switchboard_core::principal_share::{PoolSpace, find_room};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -73,7 +73,7 @@ pub(super) enum DroppedCall {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TicketError {
     /// The call was taken before.
-    Taken,
+    Redeemed,
     /// The call was dropped, because its principal had too many parked calls.
     Dropped(DroppedCall),
     /// The call was parked in a process that has ended.
@@ -155,9 +155,9 @@ impl ParkedTable {
     fn make_room(&mut self, principal: &Arc<str>) -> Option<ParkedEntry> {
         let holders = self.waiting.values().map(|waiting| &*waiting.principal);
         let giver: Arc<str> = match find_room(MAX_PARKED_CALLS, holders, principal) {
-            PoolRoom::Free => return None,
-            PoolRoom::Own => Arc::clone(principal),
-            PoolRoom::Other(other) => other.into(),
+            PoolSpace::Free => return None,
+            PoolSpace::EvictCaller => Arc::clone(principal),
+            PoolSpace::Other(other) => other.into(),
         };
         let of_giver = self.waiting.iter().filter(|(_, waiting)| waiting.principal == giver);
         let oldest = of_giver.min_by_key(|(number, waiting)| (waiting.since, **number));
@@ -172,7 +172,7 @@ impl ParkedTable {
 
     fn why_missing(&self, number: u64) -> TicketError {
         let dropped = self.dropped.iter().find(|(dropped, _)| *dropped == number);
-        dropped.map_or(TicketError::Taken, |(_, call)| TicketError::Dropped(*call))
+        dropped.map_or(TicketError::Redeemed, |(_, call)| TicketError::Dropped(*call))
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::catalog::{NameStyle, instructions};
 use switchboard_core::connection::OpaqueCapabilities;
 use switchboard_core::engine::{
@@ -189,7 +189,7 @@ impl BridgeView {
             principal: self.opening.principal.clone(),
             answers: QuestionAnswerer::Queue,
             mode: options.mode,
-            usual_mode: Mode::Client,
+            usual_mode: PermissionMode::Client,
             argument_check: ArgumentCheck::WhenConfigured,
             results: options.results,
             variables: options.variables,

@@ -16,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PeerKey {
     /// The user who runs this hub, on this machine.
-    OwnUser,
+    HubUser,
     /// Another user of this machine; `None` if the kernel does not say which.
     OtherUser(Option<u32>),
     /// Another machine. One machine has many IPv6 addresses, so those count by network.
@@ -91,7 +91,7 @@ impl ConnectionSlots {
 impl ConnectionSlot {
     /// Counts the slot for this peer. Returns `false` if the peer has its share already.
     pub(super) fn assign(&mut self, peer: PeerKey) -> bool {
-        if peer == PeerKey::OwnUser {
+        if peer == PeerKey::HubUser {
             return true;
         }
         let mut held = self.slots.lock();
@@ -142,7 +142,7 @@ mod tests {
         let other = open_all(&slots, address("192.0.2.1"));
         assert_eq!(other.len(), 4);
         assert!(open(&slots, address("::ffff:192.0.2.1")).is_none(), "the same machine");
-        let own = open_all(&slots, PeerKey::OwnUser);
+        let own = open_all(&slots, PeerKey::HubUser);
         assert_eq!(own.len(), 8, "all that are left");
         assert!(slots.take().is_none());
         drop(one);

@@ -41,7 +41,7 @@ pub(super) struct SessionSlots(Arc<SharedSlots>);
 #[derive(Debug)]
 struct SharedSlots {
     limit: usize,
-    held: Mutex<HeldSlots>,
+    held: Mutex<SlotCounts>,
     open: OpenSessionCount,
 }
 
@@ -50,7 +50,7 @@ struct SharedSlots {
 pub struct OpenSessionCount(Arc<AtomicUsize>);
 
 #[derive(Debug, Default)]
-struct HeldSlots {
+struct SlotCounts {
     all: usize,
     by_principal: HashMap<Arc<str>, usize>,
 }
@@ -99,7 +99,7 @@ impl SessionSlots {
 
     fn take_from(
         &self,
-        mut held: MutexGuard<'_, HeldSlots>,
+        mut held: MutexGuard<'_, SlotCounts>,
         principal: &Arc<str>,
     ) -> Result<SessionSlot, HttpRefusal> {
         if self.free(&held) == 0 {
@@ -127,18 +127,18 @@ impl SessionSlots {
         }
     }
 
-    fn free(&self, held: &HeldSlots) -> usize {
+    fn free(&self, held: &SlotCounts) -> usize {
         self.0.limit.saturating_sub(held.all)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HeldSlots> {
+    fn lock(&self) -> MutexGuard<'_, SlotCounts> {
         self.0.held.lock()
     }
 }
 
-// === impl HeldSlots ===
+// === impl SlotCounts ===
 
-impl HeldSlots {
+impl SlotCounts {
     fn of(&self, principal: &Arc<str>) -> usize {
         self.by_principal.get(principal).copied().unwrap_or_default()
     }

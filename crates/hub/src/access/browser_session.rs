@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use switchboard_core::principal::Principal;
-use switchboard_core::principal_share::{PoolRoom, find_room};
+use switchboard_core::principal_share::{PoolSpace, find_room};
 use switchboard_core::sealing::{HandleBinding, HandleKind, HandleSealer, JsonDigest, SealError};
 use switchboard_gateway::tokens::StoredTokenVerifier;
 use url::Url;
@@ -139,9 +139,9 @@ impl BrowserSessions {
         let (principal, mut ended) = (session.principal.id(), self.ended.lock());
         let holders = ended.iter().map(|(holder, _)| &**holder);
         let oldest = match find_room(MAX_ENDED_SESSIONS, holders, principal) {
-            PoolRoom::Free => None,
-            PoolRoom::Own => ended.iter().position(|(holder, _)| holder == principal),
-            PoolRoom::Other(other) => ended.iter().position(|(holder, _)| **holder == *other),
+            PoolSpace::Free => None,
+            PoolSpace::EvictCaller => ended.iter().position(|(holder, _)| holder == principal),
+            PoolSpace::Other(other) => ended.iter().position(|(holder, _)| **holder == *other),
         };
         if let Some(oldest) = oldest {
             ended.remove(oldest);

@@ -139,7 +139,7 @@ impl AccessSetup {
     /// The options of the faces at `bound`.
     pub fn face_options(
         &self,
-        settings: &switchboard_config::Limits,
+        settings: &switchboard_config::LimitSettings,
         bound: SocketAddr,
     ) -> FaceOptions {
         let options = &self.options;

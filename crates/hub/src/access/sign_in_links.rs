@@ -92,7 +92,7 @@ pub(crate) enum LinkRefusal {
 }
 
 /// The link that a sign-in holds.
-struct HeldLink {
+struct IssuedLink {
     table: SignInLinkTable,
     key: LinkKey,
     url: String,
@@ -172,7 +172,7 @@ impl switchboard_auth::SignInLinks for SignInLinkTable {
         let key = LinkKey::of_word(&word);
         let link = OpenLink { principal: principal.into(), server: server.to_owned(), page: None };
         table.links.insert(key, link);
-        Some(Box::new(HeldLink { table: self.clone(), key, url, redirect }))
+        Some(Box::new(IssuedLink { table: self.clone(), key, url, redirect }))
     }
 }
 
@@ -219,15 +219,15 @@ impl LinkKey {
     }
 }
 
-// === impl HeldLink ===
+// === impl IssuedLink ===
 
-impl SignInLink for HeldLink {
+impl SignInLink for IssuedLink {
     fn url(&self) -> &str {
         &self.url
     }
 }
 
-impl OpenSignInPage for HeldLink {
+impl OpenSignInPage for IssuedLink {
     fn redirect(&self) -> Option<&str> {
         Some(&self.redirect)
     }
@@ -246,7 +246,7 @@ impl OpenSignInPage for HeldLink {
     }
 }
 
-impl Drop for HeldLink {
+impl Drop for IssuedLink {
     fn drop(&mut self) {
         self.table.lock().links.remove(&self.key);
     }

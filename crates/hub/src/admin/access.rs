@@ -41,22 +41,22 @@ struct EnterRequest {
 /// The API behind the access check, and the console files without one: they hold nothing that is not in every copy of
 /// this program.
 pub(super) fn routes(admin: &AdminApi, token: AdminToken, frames: AppFrames) -> Router {
-    let door = Arc::new(AdminAccess { admin: admin.clone(), token });
+    let access = Arc::new(AdminAccess { admin: admin.clone(), token });
     let entering = Router::new().route("/console/enter", post(enter)).with_state(admin.clone());
     let files = console::routes(&frames.sources());
     let behind = routes::api(admin.clone())
         .layer(Extension(frames))
-        .layer(from_fn_with_state(door, check_access));
+        .layer(from_fn_with_state(access, check_access));
     behind.merge(entering).merge(files)
 }
 
 async fn check_access(
-    State(door): State<Arc<AdminAccess>>,
+    State(access): State<Arc<AdminAccess>>,
     request: Request,
     next: Next,
 ) -> Response {
-    match door.check(request.headers()) {
-        AccessVerdict::Known => return next.run(request).await,
+    match access.check(request.headers()) {
+        AccessVerdict::Authorized => return next.run(request).await,
         AccessVerdict::Renewed(cookie) => {
             let mut response = next.run(request).await;
             response.headers_mut().append(header::SET_COOKIE, cookie);
@@ -130,7 +130,7 @@ fn cookie_header(name: &str, cookie: &str) -> Option<HeaderValue> {
 
 /// Who sends a request.
 enum AccessVerdict {
-    Known,
+    Authorized,
     /// A page with a good pass, and the header that renews its cookie.
     Renewed(HeaderValue),
     Unknown,
@@ -144,7 +144,7 @@ impl AdminAccess {
         if let Some(given) = text(header::AUTHORIZATION) {
             let token = given.strip_prefix("Bearer ");
             let is_known = token.is_some_and(|token| self.token.matches(token.trim()));
-            return if is_known { AccessVerdict::Known } else { AccessVerdict::Unknown };
+            return if is_known { AccessVerdict::Authorized } else { AccessVerdict::Unknown };
         }
         let Some(proof) = text(PASS_PROOF_HEADER) else { return AccessVerdict::Unknown };
         let name = cookie_name(headers);
@@ -156,10 +156,10 @@ impl AdminAccess {
         let mut found = pairs.filter(|(named, _)| *named == name).map(check);
         match found.find(|pass| !matches!(pass, PassVerdict::Unknown)) {
             None | Some(PassVerdict::Unknown) => AccessVerdict::Unknown,
-            Some(PassVerdict::Good) => AccessVerdict::Known,
+            Some(PassVerdict::Good) => AccessVerdict::Authorized,
             Some(PassVerdict::Aged { renewed }) => match cookie_header(&name, &renewed) {
                 Some(cookie) => AccessVerdict::Renewed(cookie),
-                None => AccessVerdict::Known,
+                None => AccessVerdict::Authorized,
             },
         }
     }

@@ -102,7 +102,7 @@ fn find_kept_id(kept: &[(AuditCallLine, String)], entry: &AuditEntry) -> Option<
 
 /// The id of a call with kept parameters and result.
 pub(super) fn call_id(called: &CallRecord) -> Option<String> {
-    called.kept.map(|number| number.to_string())
+    called.recent_id.map(|number| number.to_string())
 }
 
 /// `GET /activity/{id}`: parameters, result and stages of a call. `?raw=1` asks for the messages as they were.

@@ -59,7 +59,7 @@ pub(super) async fn place_call(
     };
     let running = admin.0.engine.call(&caller, call.into_request());
     let asker = QuestionHolder::new(admin.clone());
-    let counted = admin.0.pulse.count_call();
+    let counted = admin.0.usage.count_call();
     let following =
         FollowedCall { admin, running, asker, is_over: false, _caller: caller, _counted: counted };
     Ok(sse::response(stream::unfold(following, |mut following| async move {
@@ -238,11 +238,11 @@ impl FollowedCall {
                     sse::event("done", &RemoteOutcome::from_outcome(&outcome))
                 }
                 // This API never asks for tasks or handles, so these two cannot occur.
-                Ok(CallEvent::Tasked(tasked)) => {
+                Ok(CallEvent::BecameTask(tasked)) => {
                     let server = tasked.task.server.clone();
                     self.failure_event(&CallError::InputNeeded { server })
                 }
-                Ok(CallEvent::Handed(handed)) => {
+                Ok(CallEvent::NeedsInput(handed)) => {
                     let server = handed.carried.server().to_owned();
                     self.failure_event(&CallError::InputNeeded { server })
                 }

@@ -82,8 +82,8 @@ pub(super) async fn preview(
         let text = found.entry_text(&entry).map_err(|error| failed(&error.to_string()))?;
         Ok(value!({
             "client": client.name(), "file": found.file, "name": found.name, "text": text,
-            "isInstalled": found.standing.value() == Some(&entry),
-            "isTaken": matches!(found.standing, InstalledEntry::Other(_)),
+            "isInstalled": found.current.value() == Some(&entry),
+            "isTaken": matches!(found.current, InstalledEntry::Other(_)),
         }))
     });
     Ok(json(StatusCode::OK, &shown.await?))
@@ -98,7 +98,7 @@ pub(super) async fn install(
     let program = program(&admin)?;
     let done = files.change(format!("cannot install in {client}"), move |files| {
         let found = installation(files, client, &program)?;
-        if matches!(found.standing, InstalledEntry::Other(_)) {
+        if matches!(found.current, InstalledEntry::Other(_)) {
             let title = format!("{client} has another server under the name `{ENTRY_NAME}`");
             return Err(AdminProblem::new(AdminProblemKind::Refused, title)
                 .with_hint("`switchboard install --name` chooses another name")

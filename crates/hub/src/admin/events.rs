@@ -3,7 +3,7 @@
 //! Events have ids, and the latest are kept (`ring`): a client that returns with `Last-Event-ID` gets the missed
 //! events, or `resync` if they are gone. A client that reads too slowly gets `resync` too.
 //!
-//! Used by `routes`; `ring` uses `event_json`, `people::feed` uses [`KnownQuestions`]. It does not send snapshots: clients fetch them after an event.
+//! Used by `routes`; `ring` uses `event_json`, `people::feed` uses [`SentQuestions`]. It does not send snapshots: clients fetch them after an event.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ struct EventFeed {
     events: broadcast::Receiver<Arc<RecordedEvent>>,
     queue: watch::Receiver<u64>,
     /// The questions that this client knows.
-    known: KnownQuestions,
+    known: SentQuestions,
     /// Events to send next.
     ready: VecDeque<Event>,
     /// Held by a client that answers questions of the queue.
@@ -47,7 +47,7 @@ struct EventFeed {
 
 /// The questions of a queue that one client knows.
 #[derive(Default)]
-pub(super) struct KnownQuestions(BTreeMap<String, QuestionInfo>);
+pub(super) struct SentQuestions(BTreeMap<String, QuestionInfo>);
 
 /// The most workspaces that one event stream may hold open.
 const MAX_HELD_WORKSPACES: usize = 16;
@@ -79,7 +79,7 @@ pub(super) async fn follow(
         is_ending: false,
         events: coming,
         queue,
-        known: KnownQuestions::default(),
+        known: SentQuestions::default(),
         ready,
         _attendance: attendance,
         _looking: engine.watch_calls(),
@@ -129,9 +129,9 @@ impl EventFeed {
     }
 }
 
-// === impl KnownQuestions ===
+// === impl SentQuestions ===
 
-impl KnownQuestions {
+impl SentQuestions {
     /// Compares a queue with the known questions, and returns events for new and for answered ones.
     pub(super) fn update(&mut self, queue: &QuestionQueue) -> Vec<Event> {
         let now: BTreeMap<String, QuestionInfo> = questions::list_queue(queue)

@@ -29,7 +29,7 @@ pub(super) async fn open(
     let faces = admin.0.host.serve_faces(&admin, &wanted.whose, &wanted.faces).await?;
     let ServedFaces { address, facts, serving } = faces;
     let first = sse::event("ready", &ReadyFaces { address, facts });
-    let held = admin.0.pulse.count_client();
+    let held = admin.0.usage.count_client();
     let state = (Some(first), Some(serving), held);
     Ok(sse::response(stream::unfold(state, |(first, serving, held)| async move {
         if let Some(first) = first {

@@ -97,7 +97,7 @@ pub struct OpenWorkspace {
     /// The id of the workspace in the engine.
     pub id: WorkspaceId,
     /// Keeps the workspace open and current.
-    pub held: Box<dyn Any + Send + Sync>,
+    pub keep_open: Box<dyn Any + Send + Sync>,
 }
 
 /// Faces that are being served.

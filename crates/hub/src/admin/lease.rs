@@ -82,7 +82,7 @@ pub(super) struct LeaseFeed {
 /// Whether the stream carries log messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogDelivery {
-    Told,
+    Streamed,
     /// The client gets log messages from `GET /events`.
     Elsewhere,
 }
@@ -170,7 +170,7 @@ pub(super) async fn open(
             .with_hint("a file system may hang; try again")
     })??;
     let session = |name| whose.to_session(name);
-    Ok(sse::response(hold(admin, opened, session, LogDelivery::Told)?.events()))
+    Ok(sse::response(hold(admin, opened, session, LogDelivery::Streamed)?.events()))
 }
 
 /// `POST /workspaces/{id}/hold`: leases an open workspace, for a client that knows neither its folder nor its
@@ -179,7 +179,7 @@ pub(super) async fn hold_open(
     State(admin): State<AdminApi>,
     Path(id): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    Ok(sse::response(hold_existing(&admin, &id, LogDelivery::Told)?.events()))
+    Ok(sse::response(hold_existing(&admin, &id, LogDelivery::Streamed)?.events()))
 }
 
 /// A lease for a client of `GET /events`.
@@ -193,7 +193,7 @@ fn hold_existing(admin: &AdminApi, id: &str, logs: LogDelivery) -> Result<LeaseF
     }
     let served = admin.0.host.find_workspace(&WorkspaceId::from(id));
     let served = served.ok_or_else(|| AdminProblem::no_workspace(id))?;
-    let opened = OpenWorkspace { id: served.workspace().clone(), held: Box::new(served) };
+    let opened = OpenWorkspace { id: served.workspace().clone(), keep_open: Box::new(served) };
     let whose = WorkspaceRequest::console();
     // Only its calls declare that apps are shown: a console that looks on starts no connections of its own.
     hold(admin.clone(), opened, |name| whose.to_session(name), logs)
@@ -270,7 +270,7 @@ impl LeaseFeed {
     fn log(&self, event: &Happening) -> Option<Event> {
         match &event.what {
             EngineEventKind::Log(params)
-                if self.logs == LogDelivery::Told
+                if self.logs == LogDelivery::Streamed
                     && event.workspaces.contains(&self.id)
                     && event.concerns(LOCAL_PRINCIPAL) =>
             {

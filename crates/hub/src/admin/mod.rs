@@ -77,7 +77,7 @@ struct Inner {
     engine: Engine,
     host: Arc<dyn WorkspaceHost>,
     advice: Arc<dyn ErrorAdvice>,
-    pulse: HubUsage,
+    usage: HubUsage,
     /// Cancelled to stop the hub.
     stop: CancellationToken,
     /// Cancelled when the hub begins to end: streams that wait for nothing end at once.
@@ -95,19 +95,19 @@ struct Inner {
 // === impl AdminApi ===
 
 impl AdminApi {
-    /// The API of the hub that `pulse` counts for and that `stop` ends.
+    /// The API of the hub that `usage` counts for and that `stop` ends.
     pub fn new(
         engine: Engine,
         host: Arc<dyn WorkspaceHost>,
         advice: Arc<dyn ErrorAdvice>,
-        pulse: HubUsage,
+        usage: HubUsage,
         stop: CancellationToken,
     ) -> Self {
         Self(Arc::new(Inner {
             engine,
             host,
             advice,
-            pulse,
+            usage,
             stop,
             ending: CancellationToken::new(),
             leases: WorkspaceLeases::default(),
@@ -131,7 +131,7 @@ impl AdminApi {
 
     /// The counter for sessions of faces that are served beside the API.
     pub fn open_sessions(&self) -> OpenSessionCount {
-        self.0.pulse.open_sessions.clone()
+        self.0.usage.open_sessions.clone()
     }
 
     /// The loopback address of the API, if it is served there.

@@ -155,16 +155,16 @@ async fn refuse_foreign_pages(request: Request, next: Next) -> Response {
 async fn status(State(admin): State<AdminApi>) -> Response {
     let engine = &admin.0.engine;
     let used = |session: &str| engine.servers_used_by(session);
-    let pulse = admin.0.pulse.status_with_clients(used, AttachedClient::network_clients(engine));
+    let usage = admin.0.usage.status_with_clients(used, AttachedClient::network_clients(engine));
     let url = admin.address().map(|address| format!("http://{address}"));
     let status = AdminStatus {
-        version: pulse.version,
-        pid: pulse.pid,
-        since: pulse.since,
-        clients: pulse.clients,
-        attached: pulse.attached,
+        version: usage.version,
+        pid: usage.pid,
+        since: usage.since,
+        clients: usage.clients,
+        attached: usage.attached,
         calls: admin.0.engine.calls_in_flight(),
-        sessions: pulse.sessions,
+        sessions: usage.sessions,
         workspaces: open_workspaces(&admin).len(),
         questions: admin.0.engine.queue().questions().len(),
         url,
@@ -177,7 +177,7 @@ async fn disconnect(
     State(admin): State<AdminApi>,
     Path(session): Path<String>,
 ) -> Result<Response, AdminProblem> {
-    if admin.0.pulse.disconnect(&session) {
+    if admin.0.usage.disconnect(&session) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let title = format!("no client has the session `{session}`");
@@ -205,7 +205,7 @@ fn open_workspaces(admin: &AdminApi) -> Vec<WorkspaceSummary> {
 /// `POST /stop`. The response counts as a call, so the hub drains until it is written.
 async fn stop(State(admin): State<AdminApi>) -> Response {
     let text = Bytes::from(value!({ "stopping": true, "pid": std::process::id() }).to_string());
-    let counted = admin.0.pulse.count_call();
+    let counted = admin.0.usage.count_call();
     admin.0.stop.cancel();
     let body = stream::unfold((Some(text), counted), |(text, counted)| async move {
         Some((Ok::<_, std::convert::Infallible>(text?), (None, counted)))

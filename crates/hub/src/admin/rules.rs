@@ -10,7 +10,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
-use switchboard_config::{self as config, Mode, PermissionRule, RuleList, Scope};
+use switchboard_config::{self as config, PermissionMode, PermissionRule, RuleList, Scope};
 use switchboard_core::permission::{CallToExplain, RulePrincipal, UnknownTool, explain_call};
 use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_core::{WorkspaceId, catalog::ToolAnnotations};
@@ -39,7 +39,7 @@ pub(super) struct ExplainRequest {
     principal: Option<String>,
     #[serde(default)]
     groups: Vec<String>,
-    mode: Option<Mode>,
+    mode: Option<PermissionMode>,
 }
 
 /// `GET /workspaces/{id}/rules`: the rules that count, the strongest list first, and the mode.
@@ -55,7 +55,7 @@ pub(super) async fn list(
         (RuleList::Allow, &rules.allow),
     ];
     let all = lists.iter().flat_map(|(list, rules)| rules.iter().map(|it| to_json(*list, it)));
-    let mode = rules.effective_mode(None, Mode::Client);
+    let mode = rules.effective_mode(None, PermissionMode::Client);
     let at = rules.mode.as_ref().map(|mode| &mode.at);
     let shown = value!({
         "rules": all.collect::<Vec<_>>(),

@@ -53,7 +53,7 @@ pub(super) async fn connect_or_start(options: &AttachOptions) -> Result<HubLink,
         let stream = search.connect().await?;
         match greet(options, stream).await? {
             GreetOutcome::Yes(reached) => return Ok(reached),
-            GreetOutcome::Leaving => search.wait(None, NotReached::Hub).await?,
+            GreetOutcome::Leaving => search.wait(None, NotReached::NoHub).await?,
         }
     }
 }
@@ -73,9 +73,9 @@ struct HubSearch<'a> {
 /// Why the last attempt reached no hub.
 enum NotReached {
     /// No hub listens.
-    Hub,
+    NoHub,
     /// A hub listens, but its accept queue is full.
-    Room,
+    QueueFull,
 }
 
 // === impl HubSearch ===
@@ -93,8 +93,8 @@ impl<'a> HubSearch<'a> {
             let ended = self.starting.as_mut().and_then(StartingHub::exit_status);
             let missing = match dial(&self.options.place.socket_path()).await? {
                 DialOutcome::Somebody(stream) => return Ok(stream),
-                DialOutcome::Full => NotReached::Room,
-                DialOutcome::Nobody => NotReached::Hub,
+                DialOutcome::Full => NotReached::QueueFull,
+                DialOutcome::Nobody => NotReached::NoHub,
             };
             self.wait(ended, missing).await?;
         }
@@ -110,7 +110,7 @@ impl<'a> HubSearch<'a> {
             (Some(starting), Some(status)) => {
                 return Err(HubAttachError::Ended { status, log: starting.log_tail() });
             }
-            (None, _) if matches!(missing, NotReached::Hub) => {
+            (None, _) if matches!(missing, NotReached::NoHub) => {
                 self.starting = start(self.options).await?;
             }
             _ => {}

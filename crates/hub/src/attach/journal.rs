@@ -31,7 +31,7 @@ const NO_HUB_TEXT: &str = "there is no hub at the moment; the call was not made"
 /// A journal that both directions of the relay write to.
 #[derive(Debug, Default)]
 pub(super) struct SharedJournal {
-    book: Mutex<SessionJournal>,
+    journal: Mutex<SessionJournal>,
     /// Notified when the last running request was answered.
     settled: Notify,
 }
@@ -70,22 +70,22 @@ pub(super) struct LostHub {
 
 impl SharedJournal {
     pub(super) fn lock(&self) -> MutexGuard<'_, SessionJournal> {
-        self.book.lock()
+        self.journal.lock()
     }
 
     /// [`SessionJournal::take_from_hub`], and wakes waiters if no request is left.
     pub(super) fn take_from_hub(&self, text: ByteString) -> Option<ByteString> {
-        let mut book = self.lock();
-        let text = book.take_from_hub(text);
-        self.notify_if_settled(&book);
+        let mut journal = self.lock();
+        let text = journal.take_from_hub(text);
+        self.notify_if_settled(&journal);
         text
     }
 
     /// Handles a message of the hub that could not be read; returns an error for the request that waits for it.
     pub(super) fn broken_from_hub(&self, malformed: &MalformedMessage) -> Option<ByteString> {
-        let mut book = self.lock();
-        let text = book.broken_from_hub(malformed);
-        self.notify_if_settled(&book);
+        let mut journal = self.lock();
+        let text = journal.broken_from_hub(malformed);
+        self.notify_if_settled(&journal);
         text
     }
 
@@ -96,8 +96,8 @@ impl SharedJournal {
         }
     }
 
-    fn notify_if_settled(&self, book: &SessionJournal) {
-        if book.in_flight.is_empty() {
+    fn notify_if_settled(&self, journal: &SessionJournal) {
+        if journal.in_flight.is_empty() {
             self.settled.notify_one();
         }
     }
@@ -311,17 +311,17 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#).into()
     }
 
-    fn book(said: &[&str]) -> SessionJournal {
-        let mut book = SessionJournal::default();
+    fn journal(said: &[&str]) -> SessionJournal {
+        let mut journal = SessionJournal::default();
         for text in said {
-            assert_eq!(book.take_from_client((*text).into()).as_deref(), Some(*text));
+            assert_eq!(journal.take_from_client((*text).into()).as_deref(), Some(*text));
         }
-        book
+        journal
     }
 
     /// The ids of the requests that are answered with an error when the hub is lost.
-    fn told(mut book: SessionJournal) -> Vec<String> {
-        let told = book.hub_lost().messages;
+    fn told(mut journal: SessionJournal) -> Vec<String> {
+        let told = journal.hub_lost().messages;
         let mut ids: Vec<_> = told
             .into_iter()
             .map(|text| match parse(text) {
@@ -347,7 +347,7 @@ mod tests {
             ("prompts/get", "retry"),
         ] {
             let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{asked}","params":{{}}}}"#);
-            let told = book(&[&request]).hub_lost().messages;
+            let told = journal(&[&request]).hub_lost().messages;
             let expected = format!(r#""data":{{"remedy":"{remedy}"}}"#);
             assert!(matches!(&told[..], [one] if one.contains(&expected)), "{asked}: {told:?}");
         }
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_is_told_of_a_loss() {
-        let mut busy = book(&[&call("1"), &call(r#""one""#), &call("2"), "not JSON", "[]"]);
+        let mut busy = journal(&[&call("1"), &call(r#""one""#), &call("2"), "not JSON", "[]"]);
         assert_eq!(busy.take_from_hub(answer("2")), Some(answer("2")));
         let cancel =
             r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
@@ -363,11 +363,11 @@ mod tests {
         assert_eq!(told(busy), [r#""one""#]);
 
         let batch = format!("[{},{}]", call("3"), call("4"));
-        let mut batched = book(&[&batch]);
+        let mut batched = journal(&[&batch]);
         batched.take_from_hub(format!("[{}]", answer("4")).into());
         assert_eq!(told(batched), ["3"]);
 
-        let mut large = book(&[&call("5"), &call("6")]);
+        let mut large = journal(&[&call("5"), &call("6")]);
         let malformed = parse(r#"{"jsonrpc":"1","result":1,"id":5}"#.into()).unwrap_err();
         assert!(large.broken_from_hub(&malformed).unwrap().contains(r#""id":5,"error""#));
         assert_eq!(told(large), ["6"]);
@@ -375,41 +375,41 @@ mod tests {
 
     #[test]
     fn a_handshake_that_was_answered_is_repeated_in_silence() {
-        let mut book = book(&[INITIALIZE]);
-        book.take_from_hub(answer("0"));
-        assert!(book.hub_lost().messages.is_empty());
-        let again = book.repeat_initialize().unwrap();
+        let mut journal = journal(&[INITIALIZE]);
+        journal.take_from_hub(answer("0"));
+        assert!(journal.hub_lost().messages.is_empty());
+        let again = journal.repeat_initialize().unwrap();
         assert_eq!(again, INITIALIZE.replace(r#""id":0"#, r#""id":"switchboard-again-1-0""#));
-        assert!(book.is_greeting());
-        assert_eq!(book.take_from_hub(answer(r#""switchboard-again-1-0""#)), None);
-        assert!(!book.is_greeting());
+        assert!(journal.is_greeting());
+        assert_eq!(journal.take_from_hub(answer(r#""switchboard-again-1-0""#)), None);
+        assert!(!journal.is_greeting());
     }
 
     #[test]
     fn a_handshake_that_was_not_answered_is_the_clients_own() {
-        let mut book = book(&[INITIALIZE]);
-        assert!(book.hub_lost().messages.is_empty());
-        assert_eq!(book.repeat_initialize().as_deref(), Some(INITIALIZE));
-        assert_eq!(book.take_from_hub(answer("0")), Some(answer("0")));
-        assert!(!book.is_greeting());
+        let mut journal = journal(&[INITIALIZE]);
+        assert!(journal.hub_lost().messages.is_empty());
+        assert_eq!(journal.repeat_initialize().as_deref(), Some(INITIALIZE));
+        assert_eq!(journal.take_from_hub(answer("0")), Some(answer("0")));
+        assert!(!journal.is_greeting());
     }
 
     #[test]
     fn a_client_without_a_handshake_has_none_to_repeat() {
-        let mut book = book(&[&call("1")]);
-        book.hub_lost();
-        assert_eq!(book.repeat_initialize(), None);
+        let mut journal = journal(&[&call("1")]);
+        journal.hub_lost();
+        assert_eq!(journal.repeat_initialize(), None);
     }
 
     #[test]
     fn a_new_handshake_forgets_what_followed_the_last() {
         let level =
             r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}"#;
-        let mut book = book(&[INITIALIZE, level]);
-        book.hub_lost();
-        assert_eq!(book.replay_after_initialize().len(), 1);
-        book.take_from_client(INITIALIZE.into());
-        assert_eq!(book.replay_after_initialize().len(), 0);
+        let mut journal = journal(&[INITIALIZE, level]);
+        journal.hub_lost();
+        assert_eq!(journal.replay_after_initialize().len(), 1);
+        journal.take_from_client(INITIALIZE.into());
+        assert_eq!(journal.replay_after_initialize().len(), 0);
     }
 
     #[test]
@@ -419,28 +419,29 @@ mod tests {
             ("handed-over", ReconnectTrigger::AtOnce),
             ("something new", ReconnectTrigger::AtOnce),
         ] {
-            let mut book = SessionJournal::default();
+            let mut journal = SessionJournal::default();
             let goodbye = format!(
                 r#"{{"jsonrpc":"2.0","method":"{GOODBYE_METHOD}","params":{{"why":"{why}"}}}}"#
             );
-            assert_eq!(book.take_from_hub(goodbye.into()), None);
-            assert_eq!(book.hub_lost().comeback, expected, "{why}");
-            assert_eq!(book.hub_lost().comeback, ReconnectTrigger::AtOnce);
+            assert_eq!(journal.take_from_hub(goodbye.into()), None);
+            assert_eq!(journal.hub_lost().comeback, expected, "{why}");
+            assert_eq!(journal.hub_lost().comeback, ReconnectTrigger::AtOnce);
         }
     }
 
     #[test]
     fn what_no_hub_can_take_is_refused() {
-        let mut book = SessionJournal::default();
-        let refused = |text: &str, book: &mut SessionJournal| book.refuse(text.to_owned().into());
-        let one = refused(&call("1"), &mut book).unwrap();
+        let mut journal = SessionJournal::default();
+        let refused =
+            |text: &str, journal: &mut SessionJournal| journal.refuse(text.to_owned().into());
+        let one = refused(&call("1"), &mut journal).unwrap();
         assert!(one.contains(r#""id":1,"error":{"code":-32603"#) && one.contains("retry"), "{one}");
         let batch = format!("[{},{}]", call("2"), call("3"));
-        let both = refused(&batch, &mut book).unwrap();
+        let both = refused(&batch, &mut journal).unwrap();
         assert_eq!(both.matches("error").count(), 2, "{both}");
-        assert!(refused("{", &mut book).unwrap().contains("-32700"));
+        assert!(refused("{", &mut journal).unwrap().contains("-32700"));
         let silent = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        assert_eq!(refused(silent, &mut book), None);
-        assert_eq!(book.replay_after_initialize(), [silent], "but it is remembered");
+        assert_eq!(refused(silent, &mut journal), None);
+        assert_eq!(journal.replay_after_initialize(), [silent], "but it is remembered");
     }
 }

@@ -73,7 +73,7 @@ pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAt
         return Err(HubAttachError::Loop);
     }
     let mut client = ClientLink::new(client);
-    let book = SharedJournal::default();
+    let journal = SharedJournal::default();
     let mut hub = connect_or_start(&options).await?;
     if hub.version != options.version {
         replace_older_hub(&options).await;
@@ -81,8 +81,8 @@ pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAt
     let mut short_lived = 0;
     loop {
         let since = Instant::now();
-        let left = relay(&options, &book, &mut client, hub).await;
-        let leaving = book.lock().hub_lost();
+        let left = relay(&options, &journal, &mut client, hub).await;
+        let leaving = journal.lock().hub_lost();
         for text in leaving.messages {
             client.send(text).await;
         }
@@ -91,7 +91,7 @@ pub async fn attach(options: AttachOptions, client: LinkEnd) -> Result<(), HubAt
         }
         tracing::info!("the hub is gone; looking for another");
         short_lived = if since.elapsed() > options.timing.steady { 0 } else { short_lived + 1 };
-        match reconnect(&options, &book, &mut client, leaving.comeback, short_lived).await? {
+        match reconnect(&options, &journal, &mut client, leaving.comeback, short_lived).await? {
             Some(next) => hub = next,
             None => return Ok(()),
         }

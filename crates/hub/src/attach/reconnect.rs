@@ -48,7 +48,7 @@ enum HoldState {
 /// ahead: the others wait in the client's pipe.
 pub(super) async fn reconnect(
     options: &AttachOptions,
-    book: &SharedJournal,
+    journal: &SharedJournal,
     client: &mut ClientLink,
     comeback: ReconnectTrigger,
     short_lived: u32,
@@ -57,12 +57,12 @@ pub(super) async fn reconnect(
         return Err(HubAttachError::Unsteady { times: short_lived });
     }
     if comeback == ReconnectTrigger::WhenNeeded
-        && wait_for_need(book, client).await == HubNeed::Never
+        && wait_for_need(journal, client).await == HubNeed::Never
     {
         return Ok(None);
     }
     let to_client = client.writer.clone();
-    let returning = retry_until_resumed(options, book, &to_client, short_lived);
+    let returning = retry_until_resumed(options, journal, &to_client, short_lived);
     tokio::pin!(returning);
     let mut patience = HoldState::Fresh;
     loop {
@@ -83,7 +83,7 @@ pub(super) async fn reconnect(
             () = sleep_until_or_forever(deadline), if deadline.is_some() => patience = HoldState::Over,
         }
         if let HoldState::Over = patience {
-            refuse_waiting(book, client).await;
+            refuse_waiting(journal, client).await;
         }
     }
 }
@@ -96,7 +96,7 @@ enum HubNeed {
 }
 
 /// Waits until the client sends a request. Notifications are noted in the journal.
-async fn wait_for_need(book: &SharedJournal, client: &mut ClientLink) -> HubNeed {
+async fn wait_for_need(journal: &SharedJournal, client: &mut ClientLink) -> HubNeed {
     loop {
         client.incoming.peek().await;
         if client.is_gone() {
@@ -105,7 +105,7 @@ async fn wait_for_need(book: &SharedJournal, client: &mut ClientLink) -> HubNeed
         if client.incoming.is_request() {
             return HubNeed::Now;
         }
-        refuse_waiting(book, client).await;
+        refuse_waiting(journal, client).await;
     }
 }
 
@@ -117,9 +117,9 @@ async fn sleep_until_or_forever(deadline: Option<Instant>) {
 }
 
 /// Answers the request that was read ahead with an error, or notes a notification.
-async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
+async fn refuse_waiting(journal: &SharedJournal, client: &mut ClientLink) {
     let answer = match client.incoming.take() {
-        Some(LinkFrame::Text(text)) => book.lock().refuse(text),
+        Some(LinkFrame::Text(text)) => journal.lock().refuse(text),
         Some(LinkFrame::Broken(malformed)) => {
             let error = malformed.to_rpc_error();
             Some(Response::error(malformed.id.as_ref(), &error).text().clone())
@@ -134,7 +134,7 @@ async fn refuse_waiting(book: &SharedJournal, client: &mut ClientLink) {
 /// Retries until a hub has resumed the session, or `AttachTiming::comeback` is over.
 async fn retry_until_resumed(
     options: &AttachOptions,
-    book: &SharedJournal,
+    journal: &SharedJournal,
     to_client: &LinkWriter,
     short_lived: u32,
 ) -> Result<HubLink, HubAttachError> {
@@ -145,7 +145,7 @@ async fn retry_until_resumed(
         sleep(pause).await;
     }
     loop {
-        let error = match resume_session(options, book, to_client).await {
+        let error = match resume_session(options, journal, to_client).await {
             Ok(hub) => return Ok(hub),
             Err(error) => error,
         };
@@ -161,11 +161,11 @@ async fn retry_until_resumed(
 /// Finds a hub and repeats the client's handshake there.
 async fn resume_session(
     options: &AttachOptions,
-    book: &SharedJournal,
+    journal: &SharedJournal,
     to_client: &LinkWriter,
 ) -> Result<HubLink, HubAttachError> {
     let mut hub = connect_or_start(options).await?;
-    let greeting = repeat_handshake(book, &hub.writer, &mut hub.reader, to_client);
+    let greeting = repeat_handshake(journal, &hub.writer, &mut hub.reader, to_client);
     let greeted = tokio::select! {
         greeted = timeout(options.timing.answer, greeting) => matches!(greeted, Ok(Ok(()))),
         () = &mut hub.writing => false,
@@ -173,19 +173,19 @@ async fn resume_session(
     if greeted {
         return Ok(hub);
     }
-    book.lock().forget_own_requests();
+    journal.lock().forget_own_requests();
     Err(HubAttachError::LostAgain)
 }
 
 /// Repeats the handshake, and tells the client which lists may have changed.
 async fn repeat_handshake(
-    book: &SharedJournal,
+    journal: &SharedJournal,
     to_hub: &LinkWriter,
     from_hub: &mut LinkReader,
     to_client: &LinkWriter,
 ) -> Result<(), WireError> {
-    let was_greeted = !book.lock().is_client_greeting();
-    let Some(greeting) = book.lock().repeat_initialize() else {
+    let was_greeted = !journal.lock().is_client_greeting();
+    let Some(greeting) = journal.lock().repeat_initialize() else {
         return Ok(());
     };
     to_hub.send(greeting).await?;
@@ -196,14 +196,14 @@ async fn repeat_handshake(
         let LinkFrame::Text(text) = frame else {
             continue;
         };
-        if let Some(text) = book.take_from_hub(text.clone()) {
+        if let Some(text) = journal.take_from_hub(text.clone()) {
             to_client.send(text).await?;
         }
-        if !book.lock().is_greeting() {
+        if !journal.lock().is_greeting() {
             break text;
         }
     };
-    let following = book.lock().replay_after_initialize();
+    let following = journal.lock().replay_after_initialize();
     for text in following {
         to_hub.send(text).await?;
     }

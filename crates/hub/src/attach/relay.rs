@@ -37,21 +37,21 @@ pub(super) enum RelayEnd {
 /// Relays messages until the hub closes, or the client has closed and its requests were answered.
 pub(super) async fn relay(
     options: &AttachOptions,
-    book: &SharedJournal,
+    journal: &SharedJournal,
     client: &mut ClientLink,
     hub: HubLink,
 ) -> RelayEnd {
     let ClientLink { writer, incoming } = &mut *client;
     let up = async {
         // In this order, so that a message is written in the turn in which it was passed on.
-        tokio::join!(biased; relay_to_hub(options, book, incoming, writer, hub.writer), hub.writing);
+        tokio::join!(biased; relay_to_hub(options, journal, incoming, writer, hub.writer), hub.writing);
         // The hub knows that no more will come, or reads no more. Its last answers may still arrive.
         sleep(HUB_CLOSE_TIMEOUT).await;
     };
     let left = tokio::select! {
         // The hub's end is noticed before another message is read: that message is for the next hub.
         biased;
-        left = relay_to_client(book, hub.reader, writer) => left,
+        left = relay_to_client(journal, hub.reader, writer) => left,
         () = up => RelayEnd::Hub,
     };
     if client.is_gone() { RelayEnd::Client } else { left }
@@ -60,14 +60,14 @@ pub(super) async fn relay(
 /// From the client to the hub. Ends when the client has closed and was answered, or the hub reads no more.
 async fn relay_to_hub(
     options: &AttachOptions,
-    book: &SharedJournal,
+    journal: &SharedJournal,
     incoming: &mut ClientReader,
     to_client: &LinkWriter,
     hub: LinkWriter,
 ) {
     while let Some(frame) = incoming.next().await {
         let text = match frame {
-            LinkFrame::Text(text) => book.lock().take_from_client(text),
+            LinkFrame::Text(text) => journal.lock().take_from_client(text),
             LinkFrame::Broken(malformed) => {
                 answer_malformed(&malformed, to_client).await;
                 None
@@ -79,7 +79,7 @@ async fn relay_to_hub(
             return;
         }
     }
-    let _ = timeout(options.timing.finish, book.wait_until_settled()).await;
+    let _ = timeout(options.timing.finish, journal.wait_until_settled()).await;
 }
 
 /// Answers a message that is too large or not UTF-8; it never reaches the hub.
@@ -95,7 +95,7 @@ async fn answer_malformed(malformed: &MalformedMessage, to_client: &LinkWriter) 
 
 /// From the hub to the client. Ends when either side closes.
 async fn relay_to_client(
-    book: &SharedJournal,
+    journal: &SharedJournal,
     mut hub: LinkReader,
     to_client: &LinkWriter,
 ) -> RelayEnd {
@@ -106,8 +106,8 @@ async fn relay_to_client(
             yield_now().await;
         }
         let text = match frame {
-            LinkFrame::Text(text) => book.take_from_hub(text),
-            LinkFrame::Broken(malformed) => book.broken_from_hub(&malformed),
+            LinkFrame::Text(text) => journal.take_from_hub(text),
+            LinkFrame::Broken(malformed) => journal.broken_from_hub(&malformed),
         };
         if let Some(text) = text
             && to_client.send(text).await.is_err()

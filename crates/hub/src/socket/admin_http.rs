@@ -28,14 +28,14 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Answers the requests of one peer until the peer closes, the peer stops reading, or the hub ends.
 pub(super) async fn serve_admin_http<H: HubBackend>(
-    desk: &HubState<H>,
+    state: &HubState<H>,
     stream: UnixStream,
     rest: Bytes,
     routes: Router,
 ) {
     let (read, write) = stream.into_split();
     let io =
-        join(Cursor::new(rest).chain(read), StallTimeoutStream::new(write, desk.options.stalled));
+        join(Cursor::new(rest).chain(read), StallTimeoutStream::new(write, state.options.stalled));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -43,7 +43,7 @@ pub(super) async fn serve_admin_http<H: HubBackend>(
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
-        () = desk.closing.cancelled() => {
+        () = state.closing.cancelled() => {
             serving.as_mut().graceful_shutdown();
             // Event streams never finish on their own, so the shutdown has a deadline.
             timeout(SHUTDOWN_GRACE, serving).await.unwrap_or(Ok(()))

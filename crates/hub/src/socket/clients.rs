@@ -141,9 +141,10 @@ impl AttachedClient {
     /// The clients of the network faces.
     pub fn network_clients(engine: &Engine) -> Vec<Self> {
         let seated = engine.sessions().into_iter();
-        let others = seated.filter(|seated| matches!(seated.who.transport, "http" | "sse" | "ws"));
+        let others =
+            seated.filter(|seated| matches!(seated.caller.transport, "http" | "sse" | "ws"));
         let told = |seated: SessionInfo| {
-            let calls = engine.calls_in_flight_of(&seated.who.session);
+            let calls = engine.calls_in_flight_of(&seated.caller.session);
             Self::from_session(seated, calls)
         };
         others.map(told).collect()
@@ -152,7 +153,7 @@ impl AttachedClient {
     /// A client that did not come through the socket, from the engine's session; `calls` is its number of running
     /// calls.
     pub fn from_session(seated: SessionInfo, calls: usize) -> Self {
-        let who = &seated.who;
+        let who = &seated.caller;
         Self {
             session: who.session_mark(),
             name: shorten(&who.client),

@@ -41,40 +41,42 @@ pub fn is_own_user(peer: u32, ours: u32) -> bool {
 
 /// Serves one peer until the peer closes or the hub ends.
 pub(super) async fn serve_connection<H: HubBackend>(
-    desk: Arc<HubState<H>>,
+    state: Arc<HubState<H>>,
     mut stream: UnixStream,
 ) {
-    let (hello, rest) = match read_hello(&desk, &mut stream).await {
+    let (hello, rest) = match read_hello(&state, &mut stream).await {
         Ok(heard) => heard,
         Err(refusal) => return refuse(&mut stream, refusal).await,
     };
     tracing::debug!(?hello, "a client");
     match hello.want {
-        HelloPurpose::Mcp => match open_view(&desk, &hello).await {
+        HelloPurpose::Mcp => match open_view(&state, &hello).await {
             Ok((front, opened, presence)) => {
-                serve_mcp(&desk, stream, rest, opened, presence).await;
+                serve_mcp(&state, stream, rest, opened, presence).await;
                 // A view lives as long as its provider is held.
                 drop(front);
             }
             Err(refusal) => refuse(&mut stream, refusal).await,
         },
-        HelloPurpose::Admin => match desk.hub.admin() {
+        HelloPurpose::Admin => match state.hub.admin() {
             Some(admin) => {
-                write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
-                admin_http::serve_admin_http(&desk, stream, rest, admin.routes()).await;
+                write_reply(&mut stream, &HelloReply::Granted(state.welcome())).await;
+                admin_http::serve_admin_http(&state, stream, rest, admin.routes()).await;
             }
             None => {
                 let message = "this hub has no admin API";
                 refuse(&mut stream, HelloRefusal::new(HelloRefusalKind::Protocol, message)).await;
             }
         },
-        HelloPurpose::Status => write_reply(&mut stream, &HelloReply::Granted(desk.status())).await,
-        HelloPurpose::Stop => {
-            write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
-            desk.stop.cancel();
+        HelloPurpose::Status => {
+            write_reply(&mut stream, &HelloReply::Granted(state.status())).await
         }
-        HelloPurpose::Handover => match desk.hand_over(&hello.version) {
-            Ok(()) => write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await,
+        HelloPurpose::Stop => {
+            write_reply(&mut stream, &HelloReply::Granted(state.welcome())).await;
+            state.stop.cancel();
+        }
+        HelloPurpose::Handover => match state.hand_over(&hello.version) {
+            Ok(()) => write_reply(&mut stream, &HelloReply::Granted(state.welcome())).await,
             Err(refusal) => refuse(&mut stream, refusal).await,
         },
     }
@@ -82,7 +84,7 @@ pub(super) async fn serve_connection<H: HubBackend>(
 
 /// Checks the peer's user id and reads its hello; also returns the bytes that were read after the hello.
 async fn read_hello<H: HubBackend>(
-    desk: &HubState<H>,
+    state: &HubState<H>,
     stream: &mut UnixStream,
 ) -> Result<(ClientHello, Bytes), HelloRefusal> {
     let peer = stream.peer_cred().map(|peer| peer.uid());
@@ -92,9 +94,9 @@ async fn read_hello<H: HubBackend>(
             "this hub belongs to another user",
         ));
     }
-    let limit = desk.options.hello_limit;
+    let limit = state.options.hello_limit;
     let reading = first_line(stream, limit);
-    let Ok(line) = timeout(desk.options.hello_time, reading).await else {
+    let Ok(line) = timeout(state.options.hello_time, reading).await else {
         return Err(HelloRefusal::new(HelloRefusalKind::Slow, "no hello came in time"));
     };
     let (line, rest) = line.map_err(|error| {
@@ -129,20 +131,20 @@ async fn first_line(
 type ProviderView<H> = <<H as HubBackend>::Views as ViewProvider>::View;
 
 async fn open_view<H: HubBackend>(
-    desk: &HubState<H>,
+    state: &HubState<H>,
     hello: &ClientHello,
 ) -> Result<(Arc<H::Views>, OpenView<ProviderView<H>>, Arc<ConnectedClient>), HelloRefusal> {
-    if desk.draining.is_cancelled() {
+    if state.draining.is_cancelled() {
         return Err(HelloRefusal::new(HelloRefusalKind::Stopping, "the hub is about to end"));
     }
-    let Ok(front) = timeout(desk.options.opening, desk.hub.view_provider(hello)).await else {
+    let Ok(front) = timeout(state.options.opening, state.hub.view_provider(hello)).await else {
         let message = "the configuration was not loaded in time";
         return Err(HelloRefusal::new(HelloRefusalKind::View, message));
     };
     let front = front?;
-    let session = desk.next_session();
+    let session = state.next_session();
     let opened = front.open(ViewRequest {
-        principal: desk.options.principal.clone(),
+        principal: state.options.principal.clone(),
         session: session.clone(),
         part: ViewSelection::Everything,
         transport: "socket",
@@ -151,39 +153,39 @@ async fn open_view<H: HubBackend>(
     let opened = opened
         .await
         .map_err(|error| HelloRefusal::new(HelloRefusalKind::View, error.to_string()))?;
-    Ok((front, opened, desk.presences.add(session, hello, &desk.closing)))
+    Ok((front, opened, state.presences.add(session, hello, &state.closing)))
 }
 
 /// Serves MCP until the client closes, the client stops reading, or the hub ends.
 async fn serve_mcp<H: HubBackend, V: ServerHandler>(
-    desk: &HubState<H>,
+    state: &HubState<H>,
     mut stream: UnixStream,
     rest: Bytes,
     opened: OpenView<V>,
     presence: Arc<ConnectedClient>,
 ) {
-    let _client = desk.activity.count_client();
-    write_reply(&mut stream, &HelloReply::Granted(desk.welcome())).await;
+    let _client = state.activity.count_client();
+    write_reply(&mut stream, &HelloReply::Granted(state.welcome())).await;
     let (read, write) = stream.into_split();
     let source = CancellableReader::new(Cursor::new(rest).chain(read), presence.leave.clone());
-    let sink = StallTimeoutStream::new(write, desk.options.stalled);
-    let (writer, reader, writing) = lines::line_link(source, sink, desk.options.message_limit);
+    let sink = StallTimeoutStream::new(write, state.options.stalled);
+    let (writer, reader, writing) = lines::line_link(source, sink, state.options.message_limit);
     let leave = presence.leave.clone();
     let view = CountingView {
         view: opened.view,
-        activity: desk.activity.clone(),
+        activity: state.activity.clone(),
         presence,
-        draining: desk.draining.clone(),
+        draining: state.draining.clone(),
     };
     let last = writer.clone();
     let serving = async {
         let link = (writer, reader);
         if let Err(error) =
-            serve(link, Arc::new(view), &opened.changes, desk.options.serve.clone()).await
+            serve(link, Arc::new(view), &opened.changes, state.options.serve.clone()).await
         {
             tracing::debug!(%error, "a client is gone");
         }
-        if let Some(goodbye) = goodbye_notification(desk, &leave) {
+        if let Some(goodbye) = goodbye_notification(state, &leave) {
             // A client that has closed already needs no goodbye.
             let _ = last.try_send(goodbye.text().clone());
         }
@@ -201,11 +203,11 @@ async fn serve_mcp<H: HubBackend, V: ServerHandler>(
 /// Says why the connection ends. A client that a person has disconnected comes back with its next request, as if the hub
 /// had been stopped.
 fn goodbye_notification<H: HubBackend>(
-    desk: &HubState<H>,
+    state: &HubState<H>,
     leave: &CancellationToken,
 ) -> Option<Notification> {
     let disconnected = leave.is_cancelled().then_some(HubEndReason::Stopped);
-    let why = desk.end_reason().or(disconnected)?;
+    let why = state.end_reason().or(disconnected)?;
     let params = Raw::object([("why", Raw::string(why.as_str()))]);
     Some(Notification::new(GOODBYE_METHOD, Some(&params)))
 }

@@ -110,8 +110,8 @@ impl<H: HubBackend> HubState<H> {
     pub(super) fn new(hub: Arc<H>, options: ListenOptions, stop: CancellationToken) -> Self {
         Self {
             hub,
-            activity: options.pulse.activity.clone(),
-            presences: options.pulse.presences.clone(),
+            activity: options.usage.activity.clone(),
+            presences: options.usage.presences.clone(),
             options,
             stop,
             handover: CancellationToken::new(),
@@ -132,7 +132,7 @@ impl<H: HubBackend> HubState<H> {
 
     pub(super) fn status(&self) -> HubStatus {
         let used = |session: &str| self.hub.servers_used_by(session);
-        self.options.pulse.status_with_clients(used, self.hub.network_clients())
+        self.options.usage.status_with_clients(used, self.hub.network_clients())
     }
 
     /// Agrees to make room for version `asker`, if that version is newer.

@@ -100,15 +100,15 @@ impl HubListener {
         options: ListenOptions,
         stop: CancellationToken,
     ) -> EndedHub {
-        let desk = Arc::new(HubState::new(hub, options, stop));
+        let state = Arc::new(HubState::new(hub, options, stop));
         let mut conversations = JoinSet::new();
-        let why = self.accept(&desk, &mut conversations).await;
+        let why = self.accept(&state, &mut conversations).await;
         // From here on a new client finds no listener, and starts a hub that waits for our lock.
         drop(self.socket);
         if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(%error, "the hub's socket stays behind");
         }
-        desk.drain(why).await;
+        state.drain(why).await;
         let ended = async { while conversations.join_next().await.is_some() {} };
         let _ = timeout(CONVERSATION_END_TIMEOUT, ended).await;
         conversations.shutdown().await;
@@ -117,15 +117,15 @@ impl HubListener {
 
     async fn accept<H: HubBackend>(
         &mut self,
-        desk: &Arc<HubState<H>>,
+        state: &Arc<HubState<H>>,
         conversations: &mut JoinSet<()>,
     ) -> HubEndReason {
-        let ending = desk.wait_for_end();
+        let ending = state.wait_for_end();
         tokio::pin!(ending);
         let mut check = interval(SOCKET_CHECK_INTERVAL);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let has_room = conversations.len() < desk.options.connections;
+            let has_room = conversations.len() < state.options.connections;
             tokio::select! {
                 why = &mut ending => return why,
                 _ = check.tick() => self.stay_in_place().await,
@@ -136,7 +136,7 @@ impl HubListener {
                 }
                 accepted = self.socket.accept(), if has_room => match accepted {
                     Ok((stream, _)) => {
-                        conversations.spawn(serve_connection(desk.clone(), stream));
+                        conversations.spawn(serve_connection(state.clone(), stream));
                     }
                     Err(error) => {
                         tracing::warn!(%error, "a client could not be accepted");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use switchboard_config::Limits;
+use switchboard_config::LimitSettings;
 use switchboard_core::principal::Principal;
 use switchboard_wire::server::ServeOptions;
 
@@ -16,7 +16,7 @@ pub struct ListenOptions {
     /// The hub's version.
     pub version: String,
     /// Counts clients and calls; shared with the admin API.
-    pub pulse: HubUsage,
+    pub usage: HubUsage,
     /// The principal of all clients of the socket: the user that this hub belongs to.
     pub principal: Principal,
     /// When the hub ends without being stopped.
@@ -60,7 +60,7 @@ impl ListenOptions {
     pub fn new(version: impl Into<String>, lifetime: HubLifetime) -> Self {
         let version = version.into();
         Self {
-            pulse: HubUsage::new(version.clone()),
+            usage: HubUsage::new(version.clone()),
             version,
             principal: Principal::local(),
             lifetime,
@@ -85,7 +85,7 @@ impl HubLifetime {
     }
 
     /// These options with the idle time of the user's settings.
-    pub fn from_limits(limits: &Limits) -> Self {
+    pub fn from_limits(limits: &LimitSettings) -> Self {
         match (Self::while_used(), limits.hub_idle_ms) {
             (Self::WhileUsed { handover, .. }, Some(millis)) => {
                 Self::WhileUsed { idle: Duration::from_millis(millis), handover }

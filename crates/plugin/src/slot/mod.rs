@@ -47,7 +47,7 @@ pub(crate) struct PluginSlot {
     pub(crate) file: Option<PathBuf>,
     terms: PluginRunOptions,
     state: Mutex<SlotState>,
-    chairs: Vec<watch::Sender<WorkerState>>,
+    worker_states: Vec<watch::Sender<WorkerState>>,
     turn: AtomicUsize,
 }
 
@@ -84,7 +84,9 @@ impl PluginSlot {
             file,
             terms,
             state: Mutex::default(),
-            chairs: (0..terms.pool.max(1)).map(|_| watch::Sender::new(WorkerState::Idle)).collect(),
+            worker_states: (0..terms.pool.max(1))
+                .map(|_| watch::Sender::new(WorkerState::Idle))
+                .collect(),
             turn: AtomicUsize::new(0),
         }
     }
@@ -96,10 +98,10 @@ impl PluginSlot {
         offer: PluginOffer,
         terms: PluginRunOptions,
     ) -> Self {
-        let seat = Self::new(index, None, terms);
+        let slot = Self::new(index, None, terms);
         let load = PluginImage::Builtin(name.to_owned());
-        seat.state().version = Some(PluginVersion { load, _copy: None, offer: Arc::new(offer) });
-        seat
+        slot.state().version = Some(PluginVersion { load, _copy: None, offer: Arc::new(offer) });
+        slot
     }
 
     /// The plugin's offer, if it was ever loaded.
@@ -113,8 +115,8 @@ impl PluginSlot {
             let state = self.state();
             state.refused.iter().chain(&state.ended).cloned().collect()
         };
-        for chair in &self.chairs {
-            match &*chair.borrow() {
+        for worker_state in &self.worker_states {
+            match &*worker_state.borrow() {
                 WorkerState::Up(worker) => faults.extend(worker.fault().cloned()),
                 WorkerState::Down { fault, .. } => faults.push(fault.clone()),
                 WorkerState::Idle | WorkerState::Starting => {}
@@ -145,11 +147,11 @@ impl PluginSlot {
         if let Some(worker) = self.free_worker() {
             return Ok(worker);
         }
-        let chair = self.turn.fetch_add(1, Ordering::Relaxed) % self.chairs.len();
-        let mut life = self.chairs[chair].subscribe();
+        let worker_index = self.turn.fetch_add(1, Ordering::Relaxed) % self.worker_states.len();
+        let mut life = self.worker_states[worker_index].subscribe();
         loop {
             life.borrow_and_update();
-            match self.choose_worker(chair, host) {
+            match self.choose_worker(worker_index, host) {
                 WorkerChoice::Worker(worker) => return Ok(worker),
                 WorkerChoice::Nothing(fault) => return Err(fault),
                 WorkerChoice::Rest(left, before) if left > SHORT_REST => {
@@ -158,7 +160,7 @@ impl PluginSlot {
                 WorkerChoice::Rest(left, _) => tokio::time::sleep(left).await,
                 WorkerChoice::Start(version) => {
                     // A task of its own: if this caller gives up, the others still wait for the worker.
-                    tokio::spawn(self.clone().start(chair, version, host.clone()));
+                    tokio::spawn(self.clone().start(worker_index, version, host.clone()));
                 }
                 WorkerChoice::Wait => {
                     if life.changed().await.is_err() {
@@ -171,43 +173,43 @@ impl PluginSlot {
 
     /// A worker that can start a call at once. Nearly every call takes this path.
     fn free_worker(&self) -> Option<Arc<Worker>> {
-        self.chairs.iter().find_map(|chair| match &*chair.borrow() {
+        self.worker_states.iter().find_map(|worker_state| match &*worker_state.borrow() {
             WorkerState::Up(worker) if worker.is_free() => Some(worker.clone()),
             _ => None,
         })
     }
 
-    fn choose_worker(&self, chair: usize, host: &SlotContext) -> WorkerChoice {
+    fn choose_worker(&self, worker_index: usize, host: &SlotContext) -> WorkerChoice {
         let mut state = self.state();
         let Some(version) = state.version.clone() else {
             return WorkerChoice::Nothing(state.refused.clone().unwrap_or(PluginFault::Removed));
         };
-        let life = self.chairs[chair].borrow().clone();
+        let life = self.worker_states[worker_index].borrow().clone();
         match life {
             WorkerState::Up(worker) => match worker.fault().cloned() {
                 None => WorkerChoice::Worker(worker),
-                Some(fault) if !fault.is_of_plugin() => self.begin_start(chair, version),
+                Some(fault) if !fault.is_of_plugin() => self.begin_start(worker_index, version),
                 Some(fault) => {
                     let rest = state.note_worker_end(&fault, worker.is_proven(), host);
                     let until = Instant::now() + rest;
-                    self.chairs[chair]
+                    self.worker_states[worker_index]
                         .send_replace(WorkerState::Down { fault: fault.clone(), until });
                     self.roll_back(&mut state, host, fault, rest)
                 }
             },
             WorkerState::Starting => WorkerChoice::Wait,
-            WorkerState::Idle => self.begin_start(chair, version),
+            WorkerState::Idle => self.begin_start(worker_index, version),
             WorkerState::Down { fault, until } => {
                 match until.checked_duration_since(Instant::now()) {
                     Some(left) if !left.is_zero() => WorkerChoice::Rest(left, fault),
-                    _ => self.begin_start(chair, version),
+                    _ => self.begin_start(worker_index, version),
                 }
             }
         }
     }
 
-    fn begin_start(&self, chair: usize, version: PluginVersion) -> WorkerChoice {
-        self.chairs[chair].send_replace(WorkerState::Starting);
+    fn begin_start(&self, worker_index: usize, version: PluginVersion) -> WorkerChoice {
+        self.worker_states[worker_index].send_replace(WorkerState::Starting);
         WorkerChoice::Start(version)
     }
 
@@ -219,8 +221,8 @@ impl PluginSlot {
         rest: Duration,
     ) -> WorkerChoice {
         if state.roll_back() {
-            for chair in &self.chairs {
-                chair.send_replace(WorkerState::Idle);
+            for worker_state in &self.worker_states {
+                worker_state.send_replace(WorkerState::Idle);
             }
             host.notify_task(CatalogTaskMessage::Rebuild);
             return WorkerChoice::Rest(Duration::ZERO, fault);
@@ -228,7 +230,12 @@ impl PluginSlot {
         WorkerChoice::Rest(rest, fault)
     }
 
-    async fn start(self: Arc<Self>, chair: usize, version: PluginVersion, host: Arc<SlotContext>) {
+    async fn start(
+        self: Arc<Self>,
+        worker_index: usize,
+        version: PluginVersion,
+        host: Arc<SlotContext>,
+    ) {
         let started = host.start(&version.load, self.terms.limits, self.index).await;
         let mut state = self.state();
         // If another version was swapped in meanwhile, the worker of the old one is dropped.
@@ -248,7 +255,7 @@ impl PluginSlot {
             }
         };
         // Sent under the state's lock, because `change_subscriptions` notifies only workers that are up.
-        self.chairs[chair].send_replace(life);
+        self.worker_states[worker_index].send_replace(life);
     }
 
     /// Loads a changed file, and swaps it in if its plugin is ready.
@@ -287,15 +294,15 @@ impl PluginSlot {
         state.send_subscriptions(&worker);
         let mut lives =
             std::iter::once(WorkerState::Up(worker)).chain(std::iter::repeat(WorkerState::Idle));
-        for chair in &self.chairs {
+        for worker_state in &self.worker_states {
             let life = lives.next().unwrap_or(WorkerState::Idle);
-            if let WorkerState::Up(old) = chair.send_replace(life) {
+            if let WorkerState::Up(old) = worker_state.send_replace(life) {
                 old.retire();
                 state.old.push_back(Arc::downgrade(&old));
             }
         }
         state.old.retain(|old| old.strong_count() > 0);
-        while state.old.len() > MAX_OLD_VERSIONS * self.chairs.len() {
+        while state.old.len() > MAX_OLD_VERSIONS * self.worker_states.len() {
             let oldest = state.old.pop_front().and_then(|old| old.upgrade());
             if let Some(oldest) = oldest {
                 oldest.end(PluginFault::Superseded);
@@ -318,12 +325,13 @@ impl PluginSlot {
             return;
         }
         let mut state = self.state();
-        for chair in &self.chairs {
-            let is_it = matches!(&*chair.borrow(), WorkerState::Up(up) if Arc::ptr_eq(up, worker));
+        for worker_state in &self.worker_states {
+            let is_it =
+                matches!(&*worker_state.borrow(), WorkerState::Up(up) if Arc::ptr_eq(up, worker));
             if is_it {
                 state.ended = Some(fault.clone());
                 state.old.push_back(Arc::downgrade(worker));
-                chair.send_replace(WorkerState::Idle);
+                worker_state.send_replace(WorkerState::Idle);
                 worker.retire();
             }
         }
@@ -380,7 +388,7 @@ impl PluginSlot {
 
     /// The running workers.
     pub(crate) fn workers(&self) -> impl Iterator<Item = Arc<Worker>> + '_ {
-        self.chairs.iter().filter_map(|chair| match &*chair.borrow() {
+        self.worker_states.iter().filter_map(|worker_state| match &*worker_state.borrow() {
             WorkerState::Up(worker) => Some(worker.clone()),
             _ => None,
         })
@@ -412,8 +420,8 @@ impl PluginSlot {
         let mut state = self.state();
         *state = SlotState { look: state.look, ..SlotState::default() };
         drop(state);
-        for chair in &self.chairs {
-            chair.send_replace(WorkerState::Idle);
+        for worker_state in &self.worker_states {
+            worker_state.send_replace(WorkerState::Idle);
         }
     }
 
@@ -423,8 +431,8 @@ impl PluginSlot {
         for worker in self.workers().chain(old) {
             worker.end(PluginFault::Removed);
         }
-        for chair in &self.chairs {
-            chair.send_replace(WorkerState::Idle);
+        for worker_state in &self.worker_states {
+            worker_state.send_replace(WorkerState::Idle);
         }
     }
 

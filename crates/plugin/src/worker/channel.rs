@@ -21,7 +21,7 @@ use switchboard_wire::{
     json::{Raw, quote},
 };
 
-use crate::messages::said;
+use crate::messages::worker_method;
 
 /// How often a thread that waits for an answer checks whether its call was cancelled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -156,7 +156,7 @@ impl HostChannel {
 
     /// Sends a notification of the plugin; `call` 0 belongs to no call.
     pub(super) fn note(&self, call: u64, method: &str, params: &Raw) {
-        let note = said::NOTE;
+        let note = worker_method::NOTE;
         let method = quote(method);
         self.send(&format!(
             r#"{{"jsonrpc":"2.0","method":"{note}","params":{{"call":{call},"method":{method},"params":{params}}}}}"#
@@ -170,7 +170,7 @@ impl HostChannel {
         self.asked.lock().insert(id, reply);
         let (call_id, method) = (Raw::from(call.id), Raw::string(method));
         let wrapped = Raw::object([("call", &call_id), ("method", &method), ("params", params)]);
-        self.send(Request::new(&Id::number(id), said::ASK, Some(&wrapped)).text());
+        self.send(Request::new(&Id::number(id), worker_method::ASK, Some(&wrapped)).text());
         loop {
             match answer.recv_timeout(CANCEL_POLL_INTERVAL) {
                 Ok(outcome) => return HostAnswer::Answer(outcome),

@@ -28,7 +28,7 @@ use switchboard_wire::{
     json::Raw,
 };
 
-use crate::messages::{WorkerFailed, WorkerReady, said};
+use crate::messages::{WorkerFailed, WorkerReady, format_notification, worker_method};
 use channel::HostChannel;
 use serving::PluginService;
 pub(crate) use thread_pool::MAX_THREADS;
@@ -134,7 +134,7 @@ fn run(order: Option<OsString>, builtins: BuiltinPlugins) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
-            channel.send(&said(said::FAILED, &failed.to_json()));
+            channel.send(&format_notification(worker_method::FAILED, &failed.to_json()));
             ExitCode::FAILURE
         }
     }

@@ -23,7 +23,9 @@ use super::{
     interest::Interest,
     thread_pool::{Job, MAX_THREADS, ThreadPool},
 };
-use crate::messages::{WantedResources, WorkerFailed, WorkerReady, said};
+use crate::messages::{
+    SubscribedResources, WorkerFailed, WorkerReady, format_notification, worker_method,
+};
 
 /// The most that one read takes from the host.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
@@ -61,7 +63,7 @@ impl PluginService {
         })?;
         let ready = Raw::from_value(ready)
             .map_err(|error| WorkerFailed::new("start", error.to_string()))?;
-        self.channel.send(&said(said::READY, &ready));
+        self.channel.send(&format_notification(worker_method::READY, &ready));
         pool.run();
         self.plugin.end();
         Ok(())
@@ -100,7 +102,7 @@ impl PluginService {
         let service = self.clone();
         Box::new(move || {
             let outcome = match request.method().as_ref() {
-                said::DESCRIBE => Some(service.describe()),
+                worker_method::DESCRIBE => Some(service.describe()),
                 _ => service.plugin.answer(&call, &request),
             };
             service.channel.finish(&call, outcome);
@@ -116,9 +118,9 @@ impl PluginService {
                 self.channel.cancel(id.unwrap_or_default());
                 None
             }
-            said::WANTED => {
+            worker_method::SUBSCRIBED => {
                 let wanted =
-                    params.as_ref().and_then(|params| params.decode::<WantedResources>().ok());
+                    params.as_ref().and_then(|params| params.decode::<SubscribedResources>().ok());
                 let uris = wanted.into_iter().flat_map(|wanted| wanted.uris);
                 self.interest.set_wanted(uris.map(Cow::into_owned).collect());
                 let service = self.clone();

@@ -241,7 +241,8 @@ async fn each_plugin_is_run_on_its_own_terms() {
     let limits = WorkerLimits { memory: 64 << 20, files: 32, ..WorkerLimits::default() };
     let terms = PluginRunOptions { limits, pool: 2, call: Duration::from_millis(600) };
     let own = [("own".to_owned(), terms)].into();
-    let plugins = Arc::new(host_with(&folder, PluginHostOptions { own, ..options() }).await);
+    let plugins =
+        Arc::new(host_with(&folder, PluginHostOptions { by_plugin: own, ..options() }).await);
     let mut client = Client::greeted(&plugins).await;
     let rows = [
         ("own", "limits", "67108864 32 no new privileges"),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use switchboard_config::{
-    ConnectorSource, FetchedConnectors, Located, SourceOrigin, is_encrypted_or_local,
+    ConnectorSource, FetchedConnectors, LocatedValue, SourceOrigin, is_encrypted_or_local,
 };
 use url::Url;
 
@@ -17,7 +17,7 @@ use crate::problem::SourceProblem;
 /// The connector catalog as known now: its text, or the error, or both.
 #[derive(Clone, Default)]
 pub(crate) struct ConnectorCatalog {
-    source: Option<Located<ConnectorSource>>,
+    source: Option<LocatedValue<ConnectorSource>>,
     text: Option<Arc<str>>,
     error: Option<Arc<ConnectorsError>>,
     /// Whether the last fetch returned the text.
@@ -38,10 +38,10 @@ impl ConnectorCatalog {
     /// Switches to the connector catalog that the settings name. Returns whether that catalog was in use before.
     pub(crate) fn follow(
         &mut self,
-        source: Option<Located<ConnectorSource>>,
+        source: Option<LocatedValue<ConnectorSource>>,
         state_dir: &Path,
     ) -> bool {
-        let url = |source: &Option<Located<ConnectorSource>>| {
+        let url = |source: &Option<LocatedValue<ConnectorSource>>| {
             source.as_ref().map(|source| source.value.url.clone())
         };
         let (before, now) = (url(&self.source), url(&source));
@@ -59,7 +59,7 @@ impl ConnectorCatalog {
 
     /// Adopts the result of a fetch, if it belongs to this catalog.
     pub(crate) fn update(&mut self, outcome: &FetchOutcome) {
-        let is_ours = |source: &Located<ConnectorSource>| source.value.url == outcome.url;
+        let is_ours = |source: &LocatedValue<ConnectorSource>| source.value.url == outcome.url;
         if !self.source.as_ref().is_some_and(is_ours) {
             return;
         }

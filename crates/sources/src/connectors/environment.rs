@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use switchboard_config::{EnvironmentVariables, Located, baseline_value};
+use switchboard_config::{EnvironmentVariables, LocatedValue, baseline_value};
 
 /// Builds a helper's environment: the caller's baseline variables, the settings' `env`, and the variables
 /// that describe the request.
 pub(super) fn environment(
     caller: &EnvironmentVariables,
-    settings: &BTreeMap<String, Located<String>>,
+    settings: &BTreeMap<String, LocatedValue<String>>,
     url: &str,
 ) -> Vec<(OsString, OsString)> {
     let caller = caller.iter().filter_map(|(name, value)| {

@@ -114,7 +114,7 @@ impl ConnectorRefresher {
             return Ok(pool.clone());
         }
         let options = HttpPoolOptions {
-            proxies: ProxySettings::Given(ProxyVariables::from_lookup(|name| {
+            proxies: ProxySettings::Variables(ProxyVariables::from_lookup(|name| {
                 self.env.get(name).cloned()
             })),
             ..HttpPoolOptions::default()

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use switchboard_config::{
-    ConfigProblemKind, ConnectorSource, Desired, HostContext, Located, ResolveOptions,
+    ConfigProblemKind, ConnectorSource, Desired, HostContext, LocatedValue, ResolveOptions,
     project_root, restricted_path,
 };
 
@@ -25,7 +25,7 @@ impl ConnectorRequest {
     pub(crate) fn new(
         source: &ConnectorSource,
         surroundings: &HostContext,
-        settings: &BTreeMap<String, Located<String>>,
+        settings: &BTreeMap<String, LocatedValue<String>>,
     ) -> Self {
         let helper = source.token_helper.clone().map(|line| {
             let mut env = environment(&surroundings.env, settings, &source.url);
@@ -40,7 +40,7 @@ impl ConnectorRequest {
 pub(crate) fn effective_connector_source<'a>(
     desired: &'a Desired,
     asked: &ResolveOptions,
-) -> Option<&'a Located<ConnectorSource>> {
+) -> Option<&'a LocatedValue<ConnectorSource>> {
     let mut problems = desired.problems.iter();
     let is_closed = problems.any(|problem| problem.kind == ConfigProblemKind::FailedClosed);
     let counts = !is_closed && !desired.exclusive && !asked.strict;

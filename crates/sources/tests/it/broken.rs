@@ -38,7 +38,7 @@ async fn the_last_good_state_stays_until_the_file_is_repaired() {
     assert_eq!(ready(&snapshot), ["a", "b"]);
     assert!(has_kind(&snapshot, ConfigProblemKind::Malformed));
     let at = snapshot.problems.iter().find_map(|problem| match problem {
-        SourceProblem::Held { file } => Some(file.clone()),
+        SourceProblem::BrokenFile { file } => Some(file.clone()),
         _ => None,
     });
     assert_eq!(at, Some(home.settings()));
@@ -143,7 +143,7 @@ async fn what_the_broken_file_denied_stays_denied() {
     assert_eq!(state(&snapshot, "plugin:kit:y"), "invalid");
     assert!(denies(&snapshot, "mcp__p__danger") && !allows(&snapshot, "mcp__p__read"));
     let mode = snapshot.desired.rules.mode.as_ref().unwrap();
-    assert_eq!(mode.value, switchboard_config::Mode::Plan);
+    assert_eq!(mode.value, switchboard_config::PermissionMode::Plan);
     soon(followed.sources.shutdown()).await;
 }
 

@@ -153,7 +153,7 @@ pub(crate) fn has_kind(snapshot: &DesiredSnapshot, kind: ConfigProblemKind) -> b
 }
 
 pub(crate) fn is_held(snapshot: &DesiredSnapshot) -> bool {
-    let is_held = |problem: &SourceProblem| matches!(problem, SourceProblem::Held { .. });
+    let is_held = |problem: &SourceProblem| matches!(problem, SourceProblem::BrokenFile { .. });
     snapshot.problems.iter().any(is_held)
 }
 

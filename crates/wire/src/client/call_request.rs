@@ -33,7 +33,7 @@ pub struct CallRequest {
 pub enum ResultTypes {
     /// Those of the protocol. A result of another type is an error, since the caller could not read it.
     #[default]
-    Known,
+    Protocol,
     /// Those of extensions too, which pass as they are: the caller passes results on to a client of the extension.
     OfExtensions,
 }

@@ -58,8 +58,8 @@ struct MailboxState<T, L> {
 #[derive(Debug)]
 enum LastMail<L> {
     Awaited,
-    Here(L),
-    Taken,
+    Delivered(L),
+    Consumed,
 }
 
 /// An item taken from a mailbox.
@@ -142,7 +142,7 @@ impl<T: Mail, L> Mailbox<T, L> {
     pub(crate) fn finish(&self, last: L) {
         let mut state = self.lock();
         if matches!(state.last, LastMail::Awaited) {
-            state.last = LastMail::Here(last);
+            state.last = LastMail::Delivered(last);
         }
         let reader = state.reader.take();
         drop(state);
@@ -176,9 +176,9 @@ impl<T: Mail, L> Mailbox<T, L> {
             self.taken.notify_one();
             return Poll::Ready(Some(MailboxItem::Mail(mail)));
         }
-        match std::mem::replace(&mut state.last, LastMail::Taken) {
-            LastMail::Here(last) => Poll::Ready(Some(MailboxItem::Last(last))),
-            LastMail::Taken => Poll::Ready(None),
+        match std::mem::replace(&mut state.last, LastMail::Consumed) {
+            LastMail::Delivered(last) => Poll::Ready(Some(MailboxItem::Last(last))),
+            LastMail::Consumed => Poll::Ready(None),
             LastMail::Awaited => {
                 state.last = LastMail::Awaited;
                 let before = state.wait(cx);

@@ -49,7 +49,7 @@ pub enum ProxySettings {
     #[default]
     System,
     /// These variables of another environment, for example a client's.
-    Given(ProxyVariables),
+    Variables(ProxyVariables),
     /// No proxies.
     Off,
 }
@@ -161,7 +161,7 @@ impl ProxySettings {
         match self {
             Self::System => Ok(builder),
             Self::Off => Ok(builder.no_proxy()),
-            Self::Given(vars) => vars.apply(builder.no_proxy()),
+            Self::Variables(vars) => vars.apply(builder.no_proxy()),
         }
     }
 }

@@ -120,7 +120,7 @@ fn matcher(proxies: &ProxySettings) -> Matcher {
     match proxies {
         ProxySettings::System => Matcher::from_system(),
         ProxySettings::Off => Matcher::builder().build(),
-        ProxySettings::Given(vars) => {
+        ProxySettings::Variables(vars) => {
             let text = |variable: &Option<String>| variable.clone().unwrap_or_default();
             Matcher::builder()
                 .http(text(&vars.http))

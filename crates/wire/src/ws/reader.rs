@@ -40,7 +40,7 @@ enum PingState {
     /// The peer sent something recently.
     Quiet,
     /// A ping waits for its pong.
-    Asked,
+    Pinged,
 }
 
 enum ReadStep {
@@ -122,7 +122,7 @@ impl WsReader {
                 self.pings.start_pong_timeout();
                 ReadStep::Heard
             }
-            PingState::Asked => self.end_step(WsError::DeadPeer { after: self.pings.timeout }),
+            PingState::Pinged => self.end_step(WsError::DeadPeer { after: self.pings.timeout }),
         }
     }
 
@@ -175,7 +175,7 @@ impl PingTimer {
     }
 
     fn start_pong_timeout(&mut self) {
-        self.state = PingState::Asked;
+        self.state = PingState::Pinged;
         self.deadline = Instant::now() + self.timeout;
     }
 
@@ -183,7 +183,7 @@ impl PingTimer {
     /// expired deadline proves nothing.
     fn resume(&mut self) {
         let now = Instant::now();
-        if matches!(self.state, PingState::Asked) && self.deadline <= now {
+        if matches!(self.state, PingState::Pinged) && self.deadline <= now {
             self.deadline = now + self.timeout;
         }
     }

@@ -94,7 +94,7 @@ fn tell(outcome: &CallOutcome, printer: &Printer) -> Result<(), Failure> {
         return Ok(());
     }
     content::print(&parts(&outcome.result), printer)?;
-    let problem = outcome.kept.as_ref().and_then(|kept| kept.problem.as_ref());
+    let problem = outcome.limited.as_ref().and_then(|kept| kept.problem.as_ref());
     let context = outcome.context.iter().map(|said| Notice::note(format!("a hook says: {said}")));
     let notices: Vec<_> = context.chain(problem.map(Notice::from)).collect();
     printer.notices(&notices);

@@ -35,7 +35,7 @@ pub(super) async fn run(name: &str, caller: &Caller, printer: &Printer) -> Resul
 fn as_json(hop: &SignInCheck) -> serde_json::Value {
     json!({
         "step": hop.step.word(), "finding": hop.finding.word(),
-        "asked": hop.asked, "came": hop.came, "means": hop.means,
+        "asked": hop.request, "came": hop.response, "means": hop.means,
     })
 }
 
@@ -47,8 +47,8 @@ fn print(hop: &SignInCheck, printer: &Printer) {
     };
     printer
         .line(format_args!("{style}{symbol}{style:#} {BOLD}{}{BOLD:#}: {}", hop.step, hop.means));
-    printer.line(format_args!("    {DIM}check: {}{DIM:#}", hop.asked));
-    for line in &hop.came {
+    printer.line(format_args!("    {DIM}check: {}{DIM:#}", hop.request));
+    for line in &hop.response {
         printer.line(format_args!("    {DIM}found: {line}{DIM:#}"));
     }
 }

@@ -59,7 +59,7 @@ pub(super) async fn run(
     }
     command_engine::with_engine(
         caller,
-        (printer.room(), StartPolicy::Eager),
+        (printer.result_limit(), StartPolicy::Eager),
         FallbackServer::Nothing,
         async |hub: &CommandEngine| examine(hub, caller, printer).await,
     )

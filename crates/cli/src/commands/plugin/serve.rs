@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::json;
-use switchboard_config::Limits;
+use switchboard_config::LimitSettings;
 use switchboard_core::logs::ServerLogs;
 use switchboard_gateway::face;
 use switchboard_gateway::view_provider::{
@@ -54,7 +54,7 @@ pub(super) async fn run(
     let sources = sources(&asked.folders, caller)?;
     let mut options = options(name_of(&sources), caller)?;
     options.name.clone_from(&asked.name);
-    for terms in options.own.values_mut().chain([&mut options.terms]) {
+    for terms in options.by_plugin.values_mut().chain([&mut options.terms]) {
         terms.pool = asked.pool.map_or(terms.pool, usize::from);
         if asked.sandbox {
             terms.limits.sandbox = WorkerSandbox::Closed;
@@ -173,7 +173,7 @@ async fn serve_faces(
         printer.done(format_args!("{DIM}Ctrl-C ends it.{DIM:#}"));
     }
     let (front, shutdown) = (Arc::new(PluginViews(Arc::clone(plugins))), CancellationToken::new());
-    let options = access.face_options(&Limits::default(), address);
+    let options = access.face_options(&LimitSettings::default(), address);
     let serving = face::serve(listener, front, options, shutdown.clone());
     tokio::pin!(serving);
     let served = tokio::select! {

@@ -49,7 +49,7 @@ const ENDING_HUB_TIMEOUT: Duration = Duration::from_secs(30);
 /// Why serving ended.
 enum ServeEnd {
     /// A person ended the command.
-    Wanted,
+    Requested,
     /// The hub that served has ended; serving continues at this address.
     HubGone { address: SocketAddr },
 }
@@ -91,7 +91,7 @@ pub(crate) async fn run(serve: &Serve, caller: &Caller, printer: &Printer) -> Re
         let serving =
             serve_once(&serve, cluster, caller, desired, printer, &mut announcement, &mut ending);
         match Box::pin(serving).await {
-            Ok(ServeEnd::Wanted) => return Ok(()),
+            Ok(ServeEnd::Requested) => return Ok(()),
             Ok(ServeEnd::HubGone { address }) => {
                 let note = format!("the hub that served has ended; serving goes on at {address}");
                 printer.notices(&[Notice::note(note)]);
@@ -178,13 +178,13 @@ async fn serve_once(
     let whole = async { tokio::join!(hub.run(), faces) };
     // A second signal: what runs is dropped where it is, and the guard ends the processes of servers.
     let Some((ended, done)) = cut.run_until_cancelled(Box::pin(whole)).await else {
-        return Ok(ServeEnd::Wanted);
+        return Ok(ServeEnd::Requested);
     };
     leave(member, printer).await;
     done?;
     match ended {
         // A notice at the start said that there is no console.
-        Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Wanted),
+        Ok(()) | Err(HubError::AdminPort(LoopbackError::Token(_))) => Ok(ServeEnd::Requested),
         Err(error) => Err(error.into()),
     }
 }
@@ -357,7 +357,7 @@ async fn serve_faces(
     notices.extend(member.into_iter().flat_map(ClusterMember::notices));
     notices.extend(faces.info().no_console.as_ref().map(Notice::warning));
     if announcement.is_due() {
-        let what = served_text(&snapshot.desired, caller.asked(), &serve.view);
+        let what = served_text(&snapshot.desired, caller.resolve_options(), &serve.view);
         let invitation = faces.info().console.as_deref();
         ready(access, address, invitation, &what, &notices, printer)?;
     }

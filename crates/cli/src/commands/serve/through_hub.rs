@@ -48,7 +48,7 @@ pub(super) async fn run(
     if announcement.is_due() {
         let desired = view_config(caller, &serve.view);
         notices.extend(view_notices(&desired, caller));
-        let what = served_text(&desired, caller.asked(), &serve.view);
+        let what = served_text(&desired, caller.resolve_options(), &serve.view);
         ready(access, address, invitation, &what, &notices, printer)?;
     }
     tokio::select! {
@@ -58,7 +58,7 @@ pub(super) async fn run(
         },
         () = ending.wait_for_end() => {
             printer.done("\nStopped. The hub keeps running for its other clients.");
-            Ok(ServeEnd::Wanted)
+            Ok(ServeEnd::Requested)
         }
     }
 }

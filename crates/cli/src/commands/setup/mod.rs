@@ -71,7 +71,7 @@ pub(in crate::commands) fn run(
     } else {
         match consent("Do this?", setup.confirmation, printer)? {
             InstallConsent::Refused => None,
-            InstallConsent::Given => {
+            InstallConsent::Granted => {
                 let (workspace, host) = (&caller.workspace, &caller.surroundings);
                 let transfer = proposal.secrets.transfer();
                 let done = carry_out(plan, workspace, host, &options, transfer.as_ref());
@@ -178,7 +178,7 @@ fn obstacle_text(obstacle: &SetupObstacle) -> String {
         SetupObstacle::Unreadable(_) | SetupObstacle::Uneditable(_) => {
             "its file cannot be read".to_owned()
         }
-        SetupObstacle::NameTaken { .. } => {
+        SetupObstacle::NameInUse { .. } => {
             format!("another server there is called `{ENTRY_NAME}`")
         }
         SetupObstacle::NotInstallable => "its servers are only copied".to_owned(),
@@ -233,7 +233,7 @@ fn obstacle_failure(plan: &ClientPlan, printer: &Printer) -> Option<Failure> {
             .with_location(problem.at.clone())
             .with_hint(format!("repair the file, then `switchboard setup {client}`")),
         SetupObstacle::Uneditable(error) => Failure::config(message, error),
-        SetupObstacle::NameTaken { file, entry } => {
+        SetupObstacle::NameInUse { file, entry } => {
             let target = show::short_target(&redact::redact_entry(entry));
             let file = printer.places.path(file);
             let cause = format!("another server there is called `{ENTRY_NAME}`: {target}");

@@ -2,7 +2,7 @@
 //!
 //! Used by `setup`. It asks nothing and changes nothing.
 
-use switchboard_config::import::{ImportCandidate, SkipReason};
+use switchboard_config::import::{ImportCandidate, ImportSkipReason};
 use switchboard_config::redact;
 use switchboard_config::setup::{
     ClientPlan, MemberValue, PlannedFile, ServerPlace, SetupObstacle, SetupPlan,
@@ -72,7 +72,7 @@ fn stay_text(server: &ImportCandidate, plan: &SetupPlan) -> String {
     format!("{} stays: {why}", show::word(&server.name))
 }
 
-fn skip_reason<'a>(server: &ImportCandidate, plan: &'a SetupPlan) -> Option<&'a SkipReason> {
+fn skip_reason<'a>(server: &ImportCandidate, plan: &'a SetupPlan) -> Option<&'a ImportSkipReason> {
     let skipped = plan.import.skip.iter().find(|skipped| skipped.candidate.at == server.at);
     skipped.map(|skipped| &skipped.reason)
 }

@@ -127,7 +127,7 @@ pub(crate) enum Path {
     /// Relative to `/api/v1`.
     Hub(String),
     /// Relative to our workspace.
-    Here(String),
+    Workspace(String),
 }
 
 /// The purpose of a request; returned with its response.
@@ -158,7 +158,7 @@ pub(crate) enum RequestIntent {
         server: String,
     },
     /// Fetches parameters and result of a past call.
-    Said {
+    CallContent {
         id: String,
     },
 }

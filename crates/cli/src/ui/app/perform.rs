@@ -141,7 +141,7 @@ impl Model {
         if self.known.link != LinkState::Open {
             return Vec::new();
         }
-        let path = Path::Here(format!("servers/{}/processes", escaped(name)));
+        let path = Path::Workspace(format!("servers/{}/processes", escaped(name)));
         let wish = RequestIntent::Processes { server: name.clone() };
         vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
     }
@@ -154,7 +154,7 @@ impl Model {
         let id = record.call.id.clone()?;
         let path = Path::Hub(format!("activity/{}", escaped(&id)));
         Some(Effect::Ask(Request {
-            wish: RequestIntent::Said { id },
+            wish: RequestIntent::CallContent { id },
             method: Method::Get,
             path,
             body: None,
@@ -310,7 +310,7 @@ impl Model {
             ReviewVerdict::Reject => ("reject", format!("rejected {}", case.name)),
         };
         let body = json!({ "name": case.name, "digest": case.digest, "verdict": word });
-        let path = Path::Here("approvals".to_owned());
+        let path = Path::Workspace("approvals".to_owned());
         self.windows.pop();
         let (wish, method, body) = (RequestIntent::Say(done), Method::Post, Some(body));
         vec![Effect::Ask(Request { wish, method, path, body })]
@@ -406,6 +406,6 @@ fn add(filled: &Value) -> Effect {
         let mut words = words(&what).into_iter();
         body["entry"] = json!({ "command": words.next(), "args": words.collect::<Vec<_>>() });
     }
-    let path = Path::Here("servers".to_owned());
+    let path = Path::Workspace("servers".to_owned());
     Effect::Ask(Request { wish: RequestIntent::Add, method: Method::Post, path, body: Some(body) })
 }

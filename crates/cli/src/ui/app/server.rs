@@ -13,7 +13,7 @@ use super::{
 impl Model {
     pub(super) fn with_server(&mut self, act: ServerAct, name: &str) -> Vec<Effect> {
         let post = |verb: &str, done: String| {
-            let path = Path::Here(format!("servers/{}/{verb}", escaped(name)));
+            let path = Path::Workspace(format!("servers/{}/{verb}", escaped(name)));
             vec![Effect::Ask(Request {
                 wish: RequestIntent::Say(done),
                 method: Method::Post,
@@ -26,13 +26,13 @@ impl Model {
             ServerAct::Disable => post("disable", format!("disabled {name}")),
             ServerAct::Reconnect => post("reconnect", format!("reconnecting {name}")),
             ServerAct::SignOut => {
-                let path = Path::Here(format!("servers/{}/sign-out", escaped(name)));
+                let path = Path::Workspace(format!("servers/{}/sign-out", escaped(name)));
                 let wish = RequestIntent::SignOut { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
             }
             ServerAct::SignIn => {
                 self.say(format!("starting to sign in to {name} …"));
-                let path = Path::Here(format!("servers/{}/sign-in", escaped(name)));
+                let path = Path::Workspace(format!("servers/{}/sign-in", escaped(name)));
                 let wish = RequestIntent::SignIn { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Post, path, body: None })]
             }
@@ -50,7 +50,7 @@ impl Model {
                 effects
             }
             ServerAct::Edit => {
-                let path = Path::Here(format!("servers/{}", escaped(name)));
+                let path = Path::Workspace(format!("servers/{}", escaped(name)));
                 let wish = RequestIntent::Entry { server: name.to_owned() };
                 vec![Effect::Ask(Request { wish, method: Method::Get, path, body: None })]
             }
@@ -106,7 +106,8 @@ impl Model {
         self.windows.retain(
             |window| !matches!(&window.kind, WindowKind::Server { name } if *name == server),
         );
-        let path = Path::Here(format!("servers/{}?scope={}", escaped(&server), escaped(&scope)));
+        let path =
+            Path::Workspace(format!("servers/{}?scope={}", escaped(&server), escaped(&scope)));
         let wish = RequestIntent::Say(format!("removed {server}"));
         vec![Effect::Ask(Request { wish, method: Method::Delete, path, body: None })]
     }
@@ -117,5 +118,5 @@ pub(super) fn save(server: &str, scope: &str, entry: &Value) -> Effect {
     let path = format!("servers/{}?scope={}", escaped(server), escaped(scope));
     let wish = RequestIntent::Save { server: server.to_owned() };
     let body = Some(json!({ "entry": entry }));
-    Effect::Ask(Request { wish, method: Method::Put, path: Path::Here(path), body })
+    Effect::Ask(Request { wish, method: Method::Put, path: Path::Workspace(path), body })
 }

@@ -15,7 +15,7 @@ fn said(effects: &[Effect]) -> Vec<String> {
         Effect::Ask(Request { method, path, body, .. }) => {
             let path = match path {
                 Path::Hub(path) => format!("/{path}"),
-                Path::Here(path) => path.clone(),
+                Path::Workspace(path) => path.clone(),
             };
             let body = body.as_ref().map(|body| format!(" {body}")).unwrap_or_default();
             format!("{method:?} {path}{body}")
@@ -289,7 +289,7 @@ fn a_call_is_copied_as_a_command() {
     let mut model = model(SIZE);
     press(&mut model, "6 Down Enter");
     let answer = Ok(crate::ui::fixture::api_fixture("said"));
-    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
+    model.update(Event::Done { wish: RequestIntent::CallContent { id: "7".to_owned() }, answer });
     let [Effect::Copy(command)] = &press(&mut model, "y")[..] else { panic!() };
     let start = r#"switchboard call mcp__kiosk__order '{"what":"tea","count":2,"#;
     assert!(command.starts_with(start), "{command}");
@@ -443,7 +443,7 @@ fn a_call_is_repeated_as_the_hub_knows_it() {
     let mut model = model(SIZE);
     assert_eq!(said(&press(&mut model, "6 Down Enter")), ["Get /activity/7"]);
     let answer = Ok(crate::ui::fixture::api_fixture("said"));
-    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
+    model.update(Event::Done { wish: RequestIntent::CallContent { id: "7".to_owned() }, answer });
     let effects = press(&mut model, "r ^S");
     let [Effect::Call { repeats, body, .. }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!(repeats.as_deref(), Some("7"));

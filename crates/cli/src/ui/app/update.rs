@@ -168,9 +168,9 @@ impl Model {
                 let processes = serde_json::from_value(told).unwrap_or_default();
                 self.known.processes = Some((server.clone(), processes));
             }
-            (RequestIntent::Said { id }, Ok(told)) => self.said(id, &told),
+            (RequestIntent::CallContent { id }, Ok(told)) => self.said(id, &told),
             // Remote servers have no processes and old calls are no longer kept, so these failures are not shown.
-            (RequestIntent::Processes { .. } | RequestIntent::Said { .. }, Err(_))
+            (RequestIntent::Processes { .. } | RequestIntent::CallContent { .. }, Err(_))
             | (RequestIntent::Answer { .. }, Ok(_)) => {}
             (_, Err(wrong)) => self.complain(wrong.line()),
         }

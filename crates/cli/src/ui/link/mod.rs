@@ -174,7 +174,7 @@ async fn ask(
 ) -> Result<Value, RequestFailure> {
     let path = match path {
         Path::Hub(path) => path.clone(),
-        Path::Here(path) => open.workspace_path(path),
+        Path::Workspace(path) => open.workspace_path(path),
     };
     let verb = match method {
         Method::Get => Verb::GET,

@@ -350,7 +350,7 @@ fn what_a_call_said_is_shown() {
     let mut model = model(LARGE);
     press(&mut model, "6 Down Enter");
     let answer = Ok(api_fixture("said"));
-    model.update(Event::Done { wish: RequestIntent::Said { id: "7".to_owned() }, answer });
+    model.update(Event::Done { wish: RequestIntent::CallContent { id: "7".to_owned() }, answer });
     insta::assert_snapshot!("window_call_said", screen(&model));
 }
 

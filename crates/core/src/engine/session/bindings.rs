@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, MutexGuard};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 
 use crate::connection::{Connection, ConnectionKey, ConnectionState, EntryKey};
 use crate::engine::snapshot::WorkspaceSnapshot;
@@ -23,7 +23,7 @@ pub(in crate::engine) struct SessionBindings(Mutex<BindingTable>);
 
 #[derive(Default)]
 struct BindingTable {
-    seats: BTreeMap<String, SessionBinding>,
+    bindings: BTreeMap<String, SessionBinding>,
     /// The view with these bindings, once all their lists are known.
     view: Option<Arc<SessionView>>,
 }
@@ -62,7 +62,7 @@ pub(in crate::engine) struct SessionLists<'a> {
     /// The principal with the session's groups.
     pub(in crate::engine) principal: &'a RulePrincipal,
     /// The session's permission mode.
-    pub(in crate::engine) mode: Mode,
+    pub(in crate::engine) mode: PermissionMode,
 }
 
 // === impl SessionBinding ===
@@ -91,14 +91,14 @@ impl SessionBindings {
     /// Returns the binding to a server, unless its entry has been replaced.
     pub(in crate::engine) fn get(&self, placed: &AppliedServer) -> Option<SessionBinding> {
         let taken = self.lock();
-        let seat = taken.seats.get(&placed.name)?;
-        let is_over = matches!(seat.connection().state(), ConnectionState::Stopped);
-        (seat.is_for_entry(placed.connection.entry_key()) && !is_over).then(|| seat.clone())
+        let binding = taken.bindings.get(&placed.name)?;
+        let is_over = matches!(binding.connection().state(), ConnectionState::Stopped);
+        (binding.is_for_entry(placed.connection.entry_key()) && !is_over).then(|| binding.clone())
     }
 
-    pub(in crate::engine) fn put(&self, server: &str, seat: SessionBinding) {
+    pub(in crate::engine) fn put(&self, server: &str, binding: SessionBinding) {
         let mut taken = self.lock();
-        taken.seats.insert(server.to_owned(), seat);
+        taken.bindings.insert(server.to_owned(), binding);
         taken.view = None;
     }
 
@@ -109,11 +109,11 @@ impl SessionBindings {
         server: Option<&str>,
     ) -> Option<bool> {
         let taken = self.lock();
-        if taken.seats.values().any(|seat| seat.connection().key().number() == number) {
+        if taken.bindings.values().any(|binding| binding.connection().key().number() == number) {
             return Some(true);
         }
         // The default connection of a server where the session has another.
-        server.and_then(|server| taken.seats.get(server)).map(|_| false)
+        server.and_then(|server| taken.bindings.get(server)).map(|_| false)
     }
 
     /// Returns the session's view; `None` where it equals its principal's. `knows` says whether a connection's lists are
@@ -128,25 +128,25 @@ impl SessionBindings {
         let mut taken = self.lock();
         let usual = lists.usual(applied);
         let differs_by_rule = usual.is_none();
-        if taken.seats.is_empty() && !differs_by_rule {
+        if taken.bindings.is_empty() && !differs_by_rule {
             return None;
         }
         if let Some(view) = taken.view.as_ref().filter(|view| view.number == applied.number) {
             return Some(Arc::clone(view));
         }
-        let differs = |(server, seat): (&String, &SessionBinding)| {
+        let differs = |(server, binding): (&String, &SessionBinding)| {
             let usual = applied.server(server)?;
-            let connection = seat.visible_connection(&knows)?;
-            let is_current = seat.is_for_entry(usual.connection.entry_key());
+            let connection = binding.visible_connection(&knows)?;
+            let is_current = binding.is_for_entry(usual.connection.entry_key());
             (is_current && connection.key() != usual.connection.key())
                 .then(|| (server.clone(), Arc::clone(connection)))
         };
-        let differing: Vec<_> = taken.seats.iter().filter_map(differs).collect();
+        let differing: Vec<_> = taken.bindings.iter().filter_map(differs).collect();
         if differing.is_empty() && !differs_by_rule {
             return None;
         }
         let view = views.view_for(applied, usual.unwrap_or(lists), &differing);
-        if taken.seats.values().all(|seat| knows(seat.connection())) {
+        if taken.bindings.values().all(|binding| knows(binding.connection())) {
             taken.view = Some(Arc::clone(&view));
         }
         Some(view)
@@ -159,7 +159,7 @@ impl SessionBindings {
 
 impl std::fmt::Debug for SessionBindings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.lock().seats.keys()).finish()
+        f.debug_list().entries(self.lock().bindings.keys()).finish()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_wire::Era;
 use switchboard_wire::json::{JsonEdit, Raw};
 
@@ -37,9 +37,9 @@ pub struct Session {
     /// How many clients make its calls.
     pub clients: SessionClients,
     /// The mode for calls that no rule decides; `None`: the settings' mode, else `usual_mode`.
-    pub mode: Option<Mode>,
+    pub mode: Option<PermissionMode>,
     /// The mode where neither the session nor the settings name one.
-    pub usual_mode: Mode,
+    pub usual_mode: PermissionMode,
     /// Whether a person typed each call.
     pub consent: UserConsent,
     /// Whether the arguments of its calls are checked against the tool's schema.
@@ -104,7 +104,7 @@ struct CallerInner {
     /// The capabilities that are declared to a legacy server.
     class: CapabilityClass,
     /// The connections that its calls use instead of its principal's default ones.
-    seats: SessionBindings,
+    bindings: SessionBindings,
     /// The caller's identity for records of calls, which may outlive the session.
     who: Arc<CallerIdentity>,
     principal: PrincipalLease,
@@ -126,7 +126,7 @@ impl Session {
             answers: QuestionAnswerer::Caller,
             clients: SessionClients::One,
             mode: None,
-            usual_mode: Mode::Default,
+            usual_mode: PermissionMode::Default,
             consent: UserConsent::None,
             argument_check: ArgumentCheck::Always,
             results: ResultPolicy::local(),
@@ -163,7 +163,7 @@ impl Caller {
                 &class.clone().union(&CapabilityClass::QUEUE),
             ),
             class,
-            seats: SessionBindings::default(),
+            bindings: SessionBindings::default(),
             rule_principal: RulePrincipal::from(&session.principal),
             session,
             who,
@@ -197,8 +197,8 @@ impl Caller {
 
     /// Returns the connection of a server that its calls use, as far as it is decided.
     pub(crate) fn bound_connection(&self, placed: &AppliedServer) -> Arc<Connection> {
-        match self.0.seats.get(placed) {
-            Some(seat) => Arc::clone(seat.connection()),
+        match self.0.bindings.get(placed) {
+            Some(binding) => Arc::clone(binding.connection()),
             None => Arc::clone(&self.current_server(placed).connection),
         }
     }
@@ -218,7 +218,7 @@ impl Caller {
     }
 
     pub(in crate::engine) fn bindings(&self) -> &SessionBindings {
-        &self.0.seats
+        &self.0.bindings
     }
 
     pub(crate) fn identity(&self) -> &Arc<CallerIdentity> {

@@ -65,7 +65,7 @@ pub(crate) struct OpenQuestion {
 
 /// The call that a question is for. The question counts as open as long as this is held.
 #[derive(Debug)]
-pub(in crate::engine) struct AskedCall {
+pub(in crate::engine) struct QuestionCall {
     /// The id of its session.
     pub(in crate::engine) session: Arc<str>,
     /// The name of its client.
@@ -84,7 +84,7 @@ struct UnownedQuestion<'a> {
 
 /// The call that a question is for.
 enum QuestionTarget {
-    Call(AskedCall),
+    Call(QuestionCall),
     Nobody,
     /// Calls of several clients could have led to the question, and some calls can still end.
     Unclear,
@@ -143,7 +143,7 @@ impl CallsInFlight {
     pub(in crate::engine) async fn call_of_question(
         &self,
         key: ConnectionKey,
-    ) -> Option<AskedCall> {
+    ) -> Option<QuestionCall> {
         let question = UnownedQuestion::new(self, key);
         loop {
             let mut changed = std::pin::pin!(self.0.changes.notified());
@@ -212,7 +212,7 @@ impl<'a> UnownedQuestion<'a> {
         let Some(call) = table.calls.get_mut(at) else { return QuestionTarget::Nobody };
         call.open_questions += 1;
         let session = call.caller.session();
-        QuestionTarget::Call(AskedCall {
+        QuestionTarget::Call(QuestionCall {
             session: Arc::clone(call.caller.id()),
             client: session.client.clone(),
             principal: session.principal.clone(),
@@ -235,9 +235,9 @@ impl Drop for UnownedQuestion<'_> {
     }
 }
 
-// === impl AskedCall ===
+// === impl QuestionCall ===
 
-impl AskedCall {
+impl QuestionCall {
     /// Puts a question to the caller. `false` if the caller does not take it.
     pub(in crate::engine) fn put(&self, question: PendingQuestion) -> bool {
         self.events.try_send(CallEvent::Question(question)).is_ok()

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use switchboard_config::{ElicitationAnswerer, Share, Transport};
+use switchboard_config::{ElicitationAnswerer, ServerSharing, Transport};
 use switchboard_wire::{self as wire, Era, client::ListKind};
 use tokio::time::timeout;
 
@@ -83,9 +83,9 @@ impl Inner {
     ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let kind = self.kind_connection(caller, placed, Purpose::Call).await?;
         let is_apart = match placed.share {
-            Share::Always => false,
-            Share::Never => true,
-            Share::Auto => self.claims.is_stateful(&kind.server_key()),
+            ServerSharing::Always => false,
+            ServerSharing::Never => true,
+            ServerSharing::Auto => self.claims.is_stateful(&kind.server_key()),
         };
         if !is_apart {
             return Ok(kind);
@@ -118,11 +118,11 @@ impl Inner {
     ) -> Vec<Arc<Connection>> {
         let applied = caller.applied();
         let meant = applied.placed.iter().filter(|placed| is_meant(&placed.name));
-        let unseated = meant.filter(|placed| caller.bindings().get(placed).is_none());
-        let seating = unseated.map(|placed| async {
+        let unbound = meant.filter(|placed| caller.bindings().get(placed).is_none());
+        let seating = unbound.map(|placed| async {
             // Where no connection of the kind can be made, the session sees the lists of the default one.
             self.kind_connection(caller, placed, Purpose::List).await.ok()?;
-            caller.bindings().get(placed).map(|seat| seat.kind)
+            caller.bindings().get(placed).map(|binding| binding.kind)
         });
         join_all(seating).await.into_iter().flatten().collect()
     }
@@ -136,12 +136,12 @@ impl Inner {
     ) -> Result<Arc<Connection>, ConnectionNotReady> {
         let placed = &*caller.current_server(placed);
         let usual = &placed.connection;
-        if placed.share == Share::Always {
+        if placed.share == ServerSharing::Always {
             self.note_withheld(caller, &placed.name, &usual.spec().class, SHARED_BY_ALL);
             return Ok(Arc::clone(usual));
         }
-        if let Some(seat) = caller.bindings().get(placed) {
-            return Ok(seat.kind);
+        if let Some(binding) = caller.bindings().get(placed) {
+            return Ok(binding.kind);
         }
         let era = match (usual.known_era(), purpose) {
             (Some(era), _) => era,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use switchboard_config::Share;
+use switchboard_config::ServerSharing;
 use switchboard_wire::Era;
 
 use crate::connection::ConnectionSpec;
@@ -39,7 +39,7 @@ impl Inner {
         let spec = placed.connection.spec();
         let has_other_class = spec.class != class && spec.era != Some(Era::Modern);
         // A connection that all principals share is a part of all their states.
-        if has_other_class && placed.share != Share::Always && spec.principal.is_some() {
+        if has_other_class && placed.share != ServerSharing::Always && spec.principal.is_some() {
             let spec = ConnectionSpec { class, ..spec.clone() };
             self.swap_default(caller, &caller.applied(), placed, spec);
         } else {

@@ -31,18 +31,18 @@ impl Engine {
     ) -> LocalCall {
         let so_far = CallRecord {
             at: SystemTime::now(),
-            who: caller.identity().clone(),
+            caller: caller.identity().clone(),
             server: String::new(),
             secrets: std::sync::Arc::default(),
             method: method::intern_name(method),
             name: name.to_owned(),
             decision: None,
-            ended: CallEnd::Dropped,
-            took: std::time::Duration::ZERO,
+            end: CallEnd::Dropped,
+            duration: std::time::Duration::ZERO,
             stages: crate::audit::StageTimes::default(),
             sent,
             received: 0,
-            kept: None,
+            recent_id: None,
         };
         let (engine, caller) = (self.clone(), caller.clone());
         LocalCall { engine, caller, began: Instant::now(), called: Some(so_far) }
@@ -56,14 +56,14 @@ impl LocalCall {
     pub fn finish(mut self, received: usize) {
         if let Some(called) = &mut self.called {
             called.received = received;
-            called.ended = CallEnd::Result;
+            called.end = CallEnd::Result;
         }
     }
 
     /// Records a failure of this kind.
     pub fn fail(mut self, kind: &'static str) {
         if let Some(called) = &mut self.called {
-            called.ended = CallEnd::Failed(kind);
+            called.end = CallEnd::Failed(kind);
         }
     }
 }
@@ -71,7 +71,7 @@ impl LocalCall {
 impl Drop for LocalCall {
     fn drop(&mut self) {
         if let Some(mut called) = self.called.take() {
-            called.took = self.began.elapsed();
+            called.duration = self.began.elapsed();
             self.engine.0.record_call(&self.caller.workspace().id, called.into());
         }
     }

@@ -38,7 +38,7 @@ struct LevelTable {
 #[derive(Debug)]
 struct ServerLogLevel {
     wanted: HashMap<LevelOwner, usize>,
-    told: ToldLevel,
+    told: SentLevel,
     /// One caller at a time sends the level, so that the last level sent is the wanted one.
     turn: Arc<Semaphore>,
 }
@@ -52,7 +52,7 @@ enum LevelOwner {
 
 /// The level last sent to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ToldLevel {
+enum SentLevel {
     Nothing,
     /// A request with a level is under way in this session with the server, or its caller gave up.
     InDoubt(u64),
@@ -101,13 +101,13 @@ impl LogLevels {
         let mut table = self.lock();
         let server = table.servers.get_mut(key)?;
         let level = server.level_to_tell(live.number())?;
-        server.told = ToldLevel::InDoubt(live.number());
+        server.told = SentLevel::InDoubt(live.number());
         Some(level)
     }
 
     fn note_told(&self, key: &ConnectionKey, live: &LiveSession, level: usize) {
         if let Some(server) = self.lock().servers.get_mut(key) {
-            server.told = ToldLevel::Level(live.number(), level);
+            server.told = SentLevel::Level(live.number(), level);
         }
     }
 
@@ -129,7 +129,7 @@ impl LevelTable {
 impl Default for ServerLogLevel {
     fn default() -> Self {
         let turn = Arc::new(Semaphore::new(1));
-        Self { wanted: HashMap::new(), told: ToldLevel::Nothing, turn }
+        Self { wanted: HashMap::new(), told: SentLevel::Nothing, turn }
     }
 }
 
@@ -138,14 +138,14 @@ impl ServerLogLevel {
     /// server with a more detailed level, or with a level in doubt, gets `USUAL_LEVEL`.
     fn level_to_tell(&self, live: u64) -> Option<usize> {
         let told = match self.told {
-            ToldLevel::Level(session, level) if session == live => Some(level),
+            SentLevel::Level(session, level) if session == live => Some(level),
             _ => None,
         };
         match self.wanted.values().min().copied() {
             Some(wanted) => (told != Some(wanted)).then_some(wanted),
             None => {
                 let is_detailed = told.is_some_and(|level| level < USUAL_LEVEL);
-                (is_detailed || self.told == ToldLevel::InDoubt(live)).then_some(USUAL_LEVEL)
+                (is_detailed || self.told == SentLevel::InDoubt(live)).then_some(USUAL_LEVEL)
             }
         }
     }

@@ -273,7 +273,7 @@ impl Inner {
         let made_of: Vec<u64> = std::iter::once(applied.number).chain(generations).collect();
         let catalog = match last.filter(|last| last.made_of == made_of) {
             Some(last) => last.catalog.clone(),
-            None => Arc::new(self.compose_catalog(applied, &parsed, CatalogFilter::AsSeen)),
+            None => Arc::new(self.compose_catalog(applied, &parsed, CatalogFilter::HiddenItems)),
         };
         let lists_of = |name: &str| {
             let at = applied.placed.position(name)?;
@@ -363,7 +363,7 @@ impl Inner {
             rules.hiding_rule(label.server().normal(), label.normal(), principal).is_some()
         };
         let is_mode_used =
-            filter == CatalogFilter::AsSeen && hides_by_mode(rules.mode(), principal);
+            filter == CatalogFilter::HiddenItems && hides_by_mode(rules.mode(), principal);
         let view = CatalogView {
             agent: agent.filter(|tools| !tools.is_empty()),
             hides_tool: &|tool, label| {
@@ -424,7 +424,7 @@ fn with_sign_in_tool(parsed: ParsedLists) -> ParsedLists {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CatalogFilter {
     /// What rules, the agent and the mode leave out.
-    AsSeen,
+    HiddenItems,
     /// What rules and the agent leave out.
     AnyMode,
     /// Nothing.

@@ -85,7 +85,7 @@ impl Engine {
     /// Returns the call of this number, if its texts are still kept.
     pub fn recent_call(&self, number: u64) -> Option<Arc<RecentCall>> {
         let kept = self.0.recent.lock();
-        kept.calls.iter().find(|said| said.called.kept == Some(number)).cloned()
+        kept.calls.iter().find(|said| said.called.recent_id == Some(number)).cloned()
     }
 
     /// Returns the records of all kept calls, oldest first.
@@ -120,7 +120,7 @@ impl RecentCalls {
     pub(crate) fn store(&self, mut called: CallRecord, heard: CallObservation) -> Arc<CallRecord> {
         let mut kept = self.lock();
         kept.last += 1;
-        called.kept = Some(kept.last);
+        called.recent_id = Some(kept.last);
         let called = Arc::new(called);
         let CallObservation { params, answer } = heard;
         kept.push(RecentCall { called: Arc::clone(&called), params, answer });
@@ -179,7 +179,7 @@ mod tests {
     fn called() -> CallRecord {
         CallRecord {
             at: SystemTime::UNIX_EPOCH,
-            who: Arc::new(CallerIdentity {
+            caller: Arc::new(CallerIdentity {
                 workspace: "/app".into(),
                 session: "s".to_owned(),
                 client: String::new(),
@@ -191,12 +191,12 @@ mod tests {
             method: "tools/call".into(),
             name: String::new(),
             decision: None,
-            ended: CallEnd::Result,
-            took: Duration::ZERO,
+            end: CallEnd::Result,
+            duration: Duration::ZERO,
             stages: crate::audit::StageTimes::default(),
             sent: 0,
             received: 0,
-            kept: None,
+            recent_id: None,
         }
     }
 
@@ -223,14 +223,14 @@ mod tests {
         let keep = |length| {
             let mut heard = recent.observe(OBSERVED_PRINCIPAL, &text(length)).unwrap();
             heard.answer = RecentCallResult::result(&text(length));
-            recent.store(called(), *heard).kept
+            recent.store(called(), *heard).recent_id
         };
         for number in 1..=MAX_RECENT_CALLS as u64 + 2 {
             assert_eq!(keep(10), Some(number));
         }
         let kept = recent.lock();
         assert_eq!((kept.calls.len(), kept.bytes), (MAX_RECENT_CALLS, MAX_RECENT_CALLS * 20));
-        assert_eq!(kept.calls[0].called.kept, Some(3), "the oldest make room");
+        assert_eq!(kept.calls[0].called.recent_id, Some(3), "the oldest make room");
         drop(kept);
         for _ in 0..MAX_RECENT_CALLS {
             keep(MAX_TEXT_BYTES);

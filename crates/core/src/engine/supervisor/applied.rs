@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, DesiredServer, ElicitationAnswerer, Entry, Mode, Scope, ServerSignature, Share,
-    ToolFilter, Transport,
+    Desired, DesiredServer, ElicitationAnswerer, Entry, PermissionMode, Scope, ServerSharing,
+    ServerSignature, ToolFilter, Transport,
 };
 use switchboard_wire::Era;
 
@@ -63,7 +63,7 @@ pub(crate) struct AppliedServer {
     pub(crate) filter: ToolFilter,
     pub(crate) always_load: bool,
     pub(crate) timeout: Option<std::time::Duration>,
-    pub(crate) share: Share,
+    pub(crate) share: ServerSharing,
     /// Who answers its elicitations where the client cannot.
     pub(crate) elicitation: ElicitationAnswerer,
     /// The era that its entry sets.
@@ -93,7 +93,7 @@ pub(in crate::engine) struct ServerPlan {
     filter: ToolFilter,
     always_load: bool,
     timeout: Option<u64>,
-    share: Share,
+    share: ServerSharing,
     pub(in crate::engine) elicitation: ElicitationAnswerer,
     transport: &'static str,
     signature: Option<ServerSignature>,
@@ -120,7 +120,7 @@ impl AppliedState {
     }
 
     /// Returns the permission mode of a session.
-    pub(crate) fn mode(&self, session: &Session) -> Mode {
+    pub(crate) fn mode(&self, session: &Session) -> PermissionMode {
         self.desired.rules.effective_mode(session.mode, session.usual_mode)
     }
 }
@@ -195,7 +195,7 @@ impl ServerPlan {
 
     /// Whether sessions of different kinds get different connections.
     pub(in crate::engine) fn shares_by_kind(&self) -> bool {
-        self.share != Share::Always
+        self.share != ServerSharing::Always
     }
 
     pub(in crate::engine) fn into_applied_server(

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use switchboard_config::{
-    Desired, DesiredServer, DiscoveredServer, Entry, Mode, NotReadyReason, ProtocolEra, Scope,
-    ServerReadiness, SourceOrigin,
+    Desired, DesiredServer, DiscoveredServer, Entry, NotReadyReason, PermissionMode, ProtocolEra,
+    Scope, ServerReadiness, SourceOrigin,
 };
 use switchboard_wire::{Era, http::NoCredentials};
 
@@ -146,7 +146,7 @@ impl Inner {
         let normal: Vec<String> =
             configured.iter().map(|(name, scope)| applied::normalize_name(name, *scope)).collect();
         let mode = desired.rules.mode.as_ref().map(|mode| mode.value);
-        let mode = mode.unwrap_or(Mode::Default);
+        let mode = mode.unwrap_or(PermissionMode::Default);
         let (permissions, mut problems) = WorkspacePermissions::new(&desired.rules, mode, &normal);
         let runner = HookRunner {
             guard: self.options.guard.clone(),

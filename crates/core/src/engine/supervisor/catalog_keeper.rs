@@ -125,10 +125,10 @@ impl Inner {
         match &holder.of {
             HoldScope::Everyone => callers.next().is_some(),
             HoldScope::Principal(principal) => {
-                callers.any(|session| session.who.principal.id() == principal)
+                callers.any(|session| session.caller.principal.id() == principal)
             }
             HoldScope::Session { session, .. } => {
-                callers.any(|present| present.who.session == *session)
+                callers.any(|present| present.caller.session == *session)
             }
         }
     }

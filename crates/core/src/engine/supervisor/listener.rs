@@ -17,7 +17,7 @@ use crate::connection::{
 };
 use crate::dispatch::{CallEvent, PendingQuestion, QuestionAnswer, QuestionKind};
 use crate::engine::event::{EngineEvent, EngineEventKind};
-use crate::engine::session::calls_in_flight::AskedCall;
+use crate::engine::session::calls_in_flight::QuestionCall;
 use crate::engine::supervisor::pool::ParsedLists;
 use crate::engine::{Inner, QuestionAnswerer, supervisor::parse};
 use crate::principal::LOCAL_PRINCIPAL;
@@ -233,7 +233,7 @@ impl Inner {
     /// connection is of.
     async fn ask_call(
         &self,
-        call: Option<AskedCall>,
+        call: Option<QuestionCall>,
         connection: &Connection,
         about: QuestionKind,
     ) -> Option<QuestionAnswer> {

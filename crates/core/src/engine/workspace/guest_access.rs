@@ -19,7 +19,7 @@ pub(crate) enum GuestAccess {
     /// The credential of the local principal: nothing that belongs to a person, or something that the entry lends.
     Same,
     /// A sign-in of their own.
-    OwnSignIn,
+    SeparateSignIn,
     /// Nothing: the entry holds something of the local principal's, which the text names.
     Refused(String),
 }
@@ -36,9 +36,11 @@ pub(in crate::engine) struct Guest<'a> {
 impl GuestAccess {
     pub(crate) fn of_server(server: &DesiredServer, entry: &Entry) -> Self {
         match (entry.sign_in, server.credential()) {
-            (SignInOwner::Shared, _) | (SignInOwner::Own, EntryCredential::None) => Self::Same,
-            (SignInOwner::Own, EntryCredential::SignIn) => Self::OwnSignIn,
-            (SignInOwner::Own, EntryCredential::InEntry(what)) => Self::Refused(what),
+            (SignInOwner::Shared, _) | (SignInOwner::EachPrincipal, EntryCredential::None) => {
+                Self::Same
+            }
+            (SignInOwner::EachPrincipal, EntryCredential::SignIn) => Self::SeparateSignIn,
+            (SignInOwner::EachPrincipal, EntryCredential::InEntry(what)) => Self::Refused(what),
         }
     }
 
@@ -67,7 +69,7 @@ impl Guest<'_> {
         match access {
             GuestAccess::Same => {}
             GuestAccess::Refused(_) => return None,
-            GuestAccess::OwnSignIn => {
+            GuestAccess::SeparateSignIn => {
                 let (server, entry) =
                     desired.ready_servers().find(|(server, _)| server.name == local.server)?;
                 (spec.credentials, spec.credential_id) =

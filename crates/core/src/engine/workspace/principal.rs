@@ -182,7 +182,7 @@ impl AppliedState {
                 return Ok(None);
             };
             let entry_key = match placed.guest_access {
-                GuestAccess::OwnSignIn => spec.entry_key(),
+                GuestAccess::SeparateSignIn => spec.entry_key(),
                 _ => placed.connection.entry_key(),
             };
             let known = before.and_then(|before| before.kind_of(&placed.name, entry_key));

@@ -98,7 +98,7 @@ struct AttachedSessions {
 /// An attached session.
 #[derive(Debug)]
 struct AttachedSession {
-    who: Arc<CallerIdentity>,
+    caller: Arc<CallerIdentity>,
     since: SystemTime,
     handles: usize,
     /// The servers that the session has called, each with how often.
@@ -117,7 +117,7 @@ struct AttachedSession {
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
     /// The identity of the caller.
-    pub who: Arc<CallerIdentity>,
+    pub caller: Arc<CallerIdentity>,
     /// When the session was attached.
     pub since: SystemTime,
     /// The servers that the session has called, each with how often.
@@ -290,7 +290,7 @@ impl WorkspaceState {
         let mut callers = self.callers();
         callers.arrivals += 1;
         let new = || AttachedSession {
-            who: who.clone(),
+            caller: who.clone(),
             since: SystemTime::now(),
             handles: 0,
             used: BTreeMap::new(),
@@ -315,7 +315,7 @@ impl WorkspaceState {
     /// Returns the attached sessions with their details.
     pub(in crate::engine) fn session_infos(&self) -> Vec<SessionInfo> {
         let told = |present: &AttachedSession| SessionInfo {
-            who: present.who.clone(),
+            caller: present.caller.clone(),
             since: present.since,
             used: present.used.clone(),
         };
@@ -331,7 +331,7 @@ impl WorkspaceState {
         let mut sessions: Vec<&AttachedSession> = callers.sessions.values().collect();
         sessions.sort_by_key(|session| session.since);
         let report = |session: &&AttachedSession| {
-            session.extensions.report((&session.who.client, session.who.transport), servers)
+            session.extensions.report((&session.caller.client, session.caller.transport), servers)
         };
         sessions.iter().filter_map(report).collect()
     }
@@ -419,16 +419,20 @@ impl WorkspaceState {
     /// Returns the class of the principal's oldest session with an MCP client.
     pub(in crate::engine) fn first_class(&self, principal: &str) -> Option<CapabilityClass> {
         let callers = self.callers();
-        let theirs =
-            callers.sessions.values().filter(|present| **present.who.principal.id() == *principal);
+        let theirs = callers
+            .sessions
+            .values()
+            .filter(|present| **present.caller.principal.id() == *principal);
         let clients = theirs.filter_map(|present| Some((present.since, present.class.clone()?)));
         clients.min_by_key(|(since, _)| *since).map(|(_, class)| class)
     }
 
     fn any_session(&self, principal: &str, is_so: impl Fn(&AttachedSession) -> bool) -> bool {
         let callers = self.callers();
-        let mut theirs =
-            callers.sessions.values().filter(|present| **present.who.principal.id() == *principal);
+        let mut theirs = callers
+            .sessions
+            .values()
+            .filter(|present| **present.caller.principal.id() == *principal);
         theirs.any(is_so)
     }
 

@@ -33,7 +33,7 @@ const KEYWORDS_OF_AJV: [&str; 5] = [
 ];
 
 /// Checks whether validators of other languages compile `schema` too; the error is a sentence that is safe to show.
-pub fn check(schema: &Raw) -> Result<(), String> {
+pub fn check_portable(schema: &Raw) -> Result<(), String> {
     let schema = read(schema).map_err(|bad| bad.to_string())?;
     let (graph, schemas) = SchemaGraph::with_schemas(&schema).map_err(|bad| bad.to_string())?;
     let mut below = schemas.iter().skip(1);

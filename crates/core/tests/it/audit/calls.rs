@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::json;
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::audit::AuditLog;
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer, QuestionKind};
 use switchboard_core::engine::Session;
@@ -36,7 +36,7 @@ async fn place(
     }
 }
 
-fn session(mode: Mode) -> Session {
+fn session(mode: PermissionMode) -> Session {
     Session {
         mode: Some(mode),
         principal: Principal::service("ann", "1").with_groups(["dev"]),
@@ -77,8 +77,9 @@ async fn every_kind_of_call_has_its_line() {
     let no =
         |question: PendingQuestion| question.answer(QuestionAnswer::Deny(AnswerLifetime::Once));
     let tool = |name: &str| Request::tool(&format!("mcp__one__{name}"), &Raw::empty_object());
-    let typed = || Session { consent: UserConsent::Typed, ..session(Mode::Default) };
-    let (default, client, bypass) = (Mode::Default, Mode::Client, Mode::BypassPermissions);
+    let typed = || Session { consent: UserConsent::Typed, ..session(PermissionMode::Default) };
+    let (default, client, bypass) =
+        (PermissionMode::Default, PermissionMode::Client, PermissionMode::BypassPermissions);
     let cases: Vec<Case<'_>> = vec![
         (tool("free"), session(default), &drop, "free allow rule mcp__one__free ok"),
         (tool("never"), session(bypass), &drop, "never deny rule mcp__one__never refused"),
@@ -87,15 +88,15 @@ async fn every_kind_of_call_has_its_line() {
         (tool("asked"), session(default), &drop, "asked unanswered rule mcp__one__asked refused"),
         (
             tool("asked"),
-            session(Mode::DontAsk),
+            session(PermissionMode::DontAsk),
             &drop,
             "asked deny nobody-asked mcp__one__asked refused",
         ),
         (tool("asked"), typed(), &drop, "asked allow typed ok"),
         (tool("other"), session(client), &drop, "other allow client ok"),
         (tool("other"), session(bypass), &drop, "other allow mode bypassPermissions ok"),
-        (tool("other"), session(Mode::Plan), &drop, "other deny mode plan refused"),
-        (tool("other"), session(Mode::DontAsk), &drop, "other deny mode dontAsk refused"),
+        (tool("other"), session(PermissionMode::Plan), &drop, "other deny mode plan refused"),
+        (tool("other"), session(PermissionMode::DontAsk), &drop, "other deny mode dontAsk refused"),
         (tool("broken"), session(bypass), &drop, "broken allow mode bypassPermissions tool-error"),
         (
             tool("failing"),
@@ -196,7 +197,7 @@ async fn a_call_that_asks_has_one_line() {
         question.answer(reply);
     };
     let request = Request::tool("mcp__one__ask", &Raw::empty_object());
-    place(&bench, session(Mode::Default), request, &answer).await;
+    place(&bench, session(PermissionMode::Default), request, &answer).await;
     bench.engine.shutdown().await;
     let entries = entries(&bench.folder.path().join("state/logs")).await;
     let [line] = calls(&entries)[..] else { panic!("{entries:?}") };
@@ -217,7 +218,7 @@ async fn no_secret_gets_in() {
     let arguments = raw(&json!({ "token": "SECRET-argument" }));
     let session = || Session {
         transport: "http",
-        ..Session { id: "SECRET-session".to_owned(), ..session(Mode::BypassPermissions) }
+        ..Session { id: "SECRET-session".to_owned(), ..session(PermissionMode::BypassPermissions) }
     };
     for request in [
         Request::tool("mcp__one__free", &arguments),

@@ -27,18 +27,18 @@ fn called(name: &str) -> Arc<CallRecord> {
     };
     Arc::new(CallRecord {
         at: SystemTime::now(),
-        who: Arc::new(who),
+        caller: Arc::new(who),
         server: name.split('-').next().unwrap_or_default().to_owned(),
         secrets: Arc::default(),
         method: "tools/call".into(),
         name: name.to_owned(),
         decision: None,
-        ended: CallEnd::Result,
-        took: Duration::from_micros(7),
+        end: CallEnd::Result,
+        duration: Duration::from_micros(7),
         stages: switchboard_core::audit::StageTimes::default(),
         sent: 1,
         received: 2,
-        kept: None,
+        recent_id: None,
     })
 }
 

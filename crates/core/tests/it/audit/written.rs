@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use switchboard_config::{Mode, Scope, SourceLocation, SourceOrigin};
+use switchboard_config::{PermissionMode, Scope, SourceLocation, SourceOrigin};
 use switchboard_core::audit::{
     AuditCallLine, AuditLog, AuditSink as _, CallDecision, CallEnd, CallRecord, CallerIdentity,
 };
@@ -26,18 +26,18 @@ fn who() -> CallerIdentity {
 fn called() -> CallRecord {
     CallRecord {
         at: UNIX_EPOCH + Duration::from_millis(1_785_229_507_042),
-        who: Arc::new(who()),
+        caller: Arc::new(who()),
         server: "files".to_owned(),
         secrets: Arc::default(),
         method: "tools/call".into(),
         name: "mcp__files__read".to_owned(),
         decision: None,
-        ended: CallEnd::Result,
-        took: Duration::from_nanos(1_234_567),
+        end: CallEnd::Result,
+        duration: Duration::from_nanos(1_234_567),
         stages: switchboard_core::audit::StageTimes::default(),
         sent: 64,
         received: 4096,
-        kept: None,
+        recent_id: None,
     }
 }
 
@@ -47,7 +47,7 @@ fn rule(text: &str, origin: SourceOrigin) -> DecisionReason {
 }
 
 fn from(who: CallerIdentity) -> CallRecord {
-    CallRecord { who: Arc::new(who), ..called() }
+    CallRecord { caller: Arc::new(who), ..called() }
 }
 
 fn named(name: &str) -> CallRecord {
@@ -59,7 +59,7 @@ fn decided(decision: CallDecision) -> CallRecord {
 }
 
 fn ended(ended: CallEnd) -> CallRecord {
-    CallRecord { ended, ..called() }
+    CallRecord { end: ended, ..called() }
 }
 
 fn callers() -> Vec<CallRecord> {
@@ -122,8 +122,8 @@ fn names() -> Vec<CallRecord> {
 
 fn decisions() -> Vec<CallRecord> {
     let file = || SourceOrigin::file("/home/ann/.config/switchboard/settings.json");
-    let mode = DecisionReason::Mode { mode: Mode::BypassPermissions };
-    let asked = |ask| DecisionReason::NobodyAsked { ask: Box::new(ask) };
+    let mode = DecisionReason::Mode { mode: PermissionMode::BypassPermissions };
+    let asked = |ask| DecisionReason::NoPrompt { ask: Box::new(ask) };
     let said = || "SECRET-words".to_owned();
     let decisions = [
         CallDecision::Allowed(rule("mcp__files__*", file())),
@@ -145,7 +145,7 @@ fn decisions() -> Vec<CallRecord> {
         CallDecision::Allowed(DecisionReason::BuiltIn),
         CallDecision::Denied(DecisionReason::Classifier { reason: said() }),
         CallDecision::Denied(asked(rule("mcp__files", file()))),
-        CallDecision::Denied(asked(DecisionReason::Mode { mode: Mode::Default })),
+        CallDecision::Denied(asked(DecisionReason::Mode { mode: PermissionMode::Default })),
         CallDecision::Denied(asked(DecisionReason::Interaction)),
     ];
     decisions.into_iter().map(decided).collect()
@@ -154,13 +154,13 @@ fn decisions() -> Vec<CallRecord> {
 fn ends() -> Vec<CallRecord> {
     let hour = Duration::from_secs(3600);
     vec![
-        ended(CallEnd::Asked),
+        ended(CallEnd::NeedsInput),
         ended(CallEnd::ToolError),
         ended(CallEnd::Refused),
         ended(CallEnd::Failed("timed-out")),
         ended(CallEnd::Dropped),
-        CallRecord { took: Duration::MAX, sent: usize::MAX, received: 0, ..called() },
-        CallRecord { took: Duration::ZERO, sent: 0, received: 10, ..called() },
+        CallRecord { duration: Duration::MAX, sent: usize::MAX, received: 0, ..called() },
+        CallRecord { duration: Duration::ZERO, sent: 0, received: 10, ..called() },
         CallRecord { at: UNIX_EPOCH - hour, ..called() },
         CallRecord { at: UNIX_EPOCH + hour * 24 * 365 * 1000, ..called() },
         CallRecord { server: String::new(), method: "x/\"\u{1b}y".into(), ..called() },

@@ -2,7 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use switchboard_config::{Entry, InheritEnv, Remote, Share, Stdio, ToolFilter, Transport};
+use switchboard_config::{
+    Entry, InheritEnv, RemoteTransport, ServerSharing, StdioTransport, ToolFilter, Transport,
+};
 use switchboard_core::connection::{ConnectionSharing, ConnectionSpec, ConnectionTarget};
 use switchboard_testkit::scripted::Scripted;
 use switchboard_wire::Era;
@@ -17,7 +19,7 @@ enum Becomes {
     Another,
 }
 
-fn stdio(spec: &mut ConnectionSpec) -> &mut Stdio {
+fn stdio(spec: &mut ConnectionSpec) -> &mut StdioTransport {
     match entry(spec) {
         Entry { transport: Transport::Stdio(stdio), .. } => stdio,
         _ => panic!("not a process"),
@@ -40,11 +42,11 @@ fn process(folder: &Path) -> ConnectionSpec {
         fs::set_permissions(bin.join("server"), fs::Permissions::from_mode(0o755)).unwrap();
     }
     fs::write(folder.join("vars"), "SECRET=1\n").unwrap();
-    let stdio = Stdio {
+    let stdio = StdioTransport {
         command: "server".into(),
         args: vec!["--flag".into()],
         env: [("A".to_owned(), "1".to_owned())].into(),
-        ..Stdio::default()
+        ..StdioTransport::default()
     };
     let mut spec = super::bench::spec("server", &Scripted::new([]));
     spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
@@ -59,10 +61,10 @@ fn process(folder: &Path) -> ConnectionSpec {
 }
 
 fn remote(_: &Path) -> ConnectionSpec {
-    let remote = Remote {
+    let remote = RemoteTransport {
         url: "https://example.test/mcp".into(),
         headers: [("x-team".to_owned(), "a".to_owned())].into(),
-        ..Remote::default()
+        ..RemoteTransport::default()
     };
     let mut spec = super::bench::spec("server", &Scripted::new([]));
     spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Http(remote))));
@@ -137,7 +139,10 @@ fn what_the_server_could_notice_makes_another_connection() {
     check(process, changes, &Becomes::Another);
     let changes: &[(&str, Change)] = &[
         ("url", |spec| {
-            let remote = Remote { url: "https://example.test/other".into(), ..Remote::default() };
+            let remote = RemoteTransport {
+                url: "https://example.test/other".into(),
+                ..RemoteTransport::default()
+            };
             entry(spec).transport = Transport::Http(remote);
         }),
         ("transport", |spec| {
@@ -169,7 +174,7 @@ fn what_it_could_not_notice_does_not() {
         }),
         ("timeout", |spec| entry(spec).timeout = Some(5000)),
         ("always loaded", |spec| entry(spec).always_load = true),
-        ("shared", |spec| entry(spec).share = Share::Always),
+        ("shared", |spec| entry(spec).share = ServerSharing::Always),
         ("order of the caller's variables", |spec| with_environment(spec, |env| env.reverse())),
         ("a variable that is overruled", |spec| {
             with_environment(spec, |env| env.insert(0, ("HOME".into(), "/old".into())));

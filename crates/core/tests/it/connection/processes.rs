@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use switchboard_config::{Entry, Stdio, Transport};
+use switchboard_config::{Entry, StdioTransport, Transport};
 use switchboard_core::connection::{
     Connection, ConnectionContext, ConnectionError, ConnectionNotReady, ConnectionSpec,
     ConnectionState, ConnectionTarget, ConnectionTiming, LiveSession,
@@ -41,10 +41,10 @@ fn shared() -> ConnectionContext {
 
 fn spec(folder: &Path, command: &Path, args: &[&str]) -> ConnectionSpec {
     let mut spec = super::bench::spec("server", &Scripted::new([]));
-    let stdio = Stdio {
+    let stdio = StdioTransport {
         command: command.to_str().unwrap().to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        ..Stdio::default()
+        ..StdioTransport::default()
     };
     spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Stdio(stdio))));
     spec.working_dir = folder.into();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use switchboard_config::{Entry, Remote, Tls, Transport};
+use switchboard_config::{Entry, RemoteTransport, TlsFiles, Transport};
 use switchboard_core::connection::{
     Connection, ConnectionContext, ConnectionError, ConnectionSpec, ConnectionState,
     ConnectionTarget, ConnectionTiming, LiveSession,
@@ -43,14 +43,14 @@ fn shared() -> Arc<ConnectionContext> {
     Arc::new(shared)
 }
 
-fn spec(remote: Remote) -> ConnectionSpec {
+fn spec(remote: RemoteTransport) -> ConnectionSpec {
     let mut spec = super::bench::spec("server", &Scripted::new([]));
     spec.reach = ConnectionTarget::Entry(Box::new(Entry::new(Transport::Http(remote))));
     spec
 }
 
 fn at(url: &str) -> ConnectionSpec {
-    spec(Remote { url: url.to_owned(), ..Remote::default() })
+    spec(RemoteTransport { url: url.to_owned(), ..RemoteTransport::default() })
 }
 
 fn start(spec: ConnectionSpec, shared: Arc<ConnectionContext>) -> Arc<Connection> {
@@ -257,7 +257,7 @@ async fn a_server_that_is_not_there_is_tried_again() {
 
 #[tokio::test]
 async fn an_entry_that_cannot_be_sent_is_not_tried_again() {
-    let check = async |remote: Remote, so: fn(&ConnectionError) -> bool| {
+    let check = async |remote: RemoteTransport, so: fn(&ConnectionError) -> bool| {
         let connection = start(spec(remote), shared());
         let ConnectionState::Failed(failed) = settled(&connection).await else {
             panic!("{connection:?}")
@@ -265,13 +265,13 @@ async fn an_entry_that_cannot_be_sent_is_not_tried_again() {
         assert!(failed.number == 1 && so(&failed.error), "{failed:?}");
     };
     let url = || "http://127.0.0.1:9/mcp".to_owned();
-    check(Remote { url: "nowhere".into(), ..Remote::default() }, |error| {
+    check(RemoteTransport { url: "nowhere".into(), ..RemoteTransport::default() }, |error| {
         matches!(error, ConnectionError::Url(_))
     })
     .await;
     let headers = [("x-secret".to_owned(), "a\nb".to_owned())].into();
     check(
-        Remote { url: url(), headers, ..Remote::default() },
+        RemoteTransport { url: url(), headers, ..RemoteTransport::default() },
         |error| matches!(error, ConnectionError::Header { name } if name == "x-secret"),
     )
     .await;
@@ -300,7 +300,7 @@ async fn a_server_learns_what_we_can_do() {
 }
 
 /// A way to reach a server.
-type Kind = fn(Remote) -> Transport;
+type Kind = fn(RemoteTransport) -> Transport;
 
 /// Answers what a server of the modern era is asked first, and nothing else.
 async fn modern(request: switchboard_testkit::http::Request) -> Reply {
@@ -327,7 +327,7 @@ async fn a_certificate_is_shown_to_a_server_that_demands_one() {
     let tls = |cert: Option<&str>, key: Option<&str>| {
         let named = |name: &str| name.to_owned();
         let (cert_file, key_file) = (cert.map(named), key.map(named));
-        Some(Tls { cert_file, key_file, ca_file: Some("ca.pem".into()) })
+        Some(TlsFiles { cert_file, key_file, ca_file: Some("ca.pem".into()) })
     };
     let kinds: [(Kind, &str); 3] =
         [(Transport::Http, "https"), (Transport::Sse, "https"), (Transport::Ws, "wss")];
@@ -340,7 +340,8 @@ async fn a_certificate_is_shown_to_a_server_that_demands_one() {
             let config = authority.server(ClientCertificate::Required, &["http/1.1"]);
             let server = Http::start_tls(config, modern).await;
             let url = format!("{scheme}://{}/mcp", server.addr());
-            let entry = Entry::new(kind(Remote { url, tls, ..Remote::default() }));
+            let entry =
+                Entry::new(kind(RemoteTransport { url, tls, ..RemoteTransport::default() }));
             let mut spec = super::bench::spec("server", &Scripted::new([]));
             spec.working_dir = folder.path().to_owned();
             spec.reach = ConnectionTarget::Entry(Box::new(entry.clone()));
@@ -356,9 +357,10 @@ async fn a_certificate_is_shown_to_a_server_that_demands_one() {
 
 #[tokio::test]
 async fn a_certificate_that_is_not_there_is_named() {
-    let tls = Some(Tls { cert_file: Some("/nowhere/me.pem".into()), ..Tls::default() });
+    let tls = Some(TlsFiles { cert_file: Some("/nowhere/me.pem".into()), ..TlsFiles::default() });
     let url = "https://127.0.0.1:9/mcp".to_owned();
-    let connection = start(spec(Remote { url, tls, ..Remote::default() }), shared());
+    let connection =
+        start(spec(RemoteTransport { url, tls, ..RemoteTransport::default() }), shared());
     let ConnectionState::Failed(failed) = settled(&connection).await else {
         panic!("{connection:?}")
     };

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::engine::{
     ConnectionCount, InProcessServer, PrincipalLease, ServerSnapshot, ServerStatus, Session,
 };
@@ -42,7 +42,7 @@ async fn bench(first: &Arc<Scripted>) -> (Bench, Behind) {
 fn attach(bench: &Bench, id: &str, principal: &str, capabilities: &Value) -> Caller {
     bench.attach(Session {
         capabilities: raw(capabilities),
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         principal: principal_of(principal),
         ..Session::new(id)
     })

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::audit::CallEnd;
 use switchboard_core::dispatch::{
     CompletionReference, PendingQuestion, QuestionAnswer, QuestionKind,
@@ -39,7 +39,7 @@ pub(super) async fn run(
     }
 }
 
-pub(super) fn session(mode: Mode) -> Session {
+pub(super) fn session(mode: PermissionMode) -> Session {
     Session { mode: Some(mode), ..Session::new("s") }
 }
 
@@ -49,7 +49,7 @@ async fn a_name_that_is_almost_right_brings_a_suggestion() {
     bench.serve("files", Script::new(&["read_file", "write_file"]));
     bench.settled().await;
     let request = Request::tool("mcp__files__read_fiel", &Raw::empty_object());
-    let error = run(&bench, session(Mode::Default), request, drop).await.unwrap_err();
+    let error = run(&bench, session(PermissionMode::Default), request, drop).await.unwrap_err();
     assert!(error.to_string().contains("did you mean one of `mcp__files__read_file`"), "{error}");
     bench.engine.shutdown().await;
 }
@@ -66,7 +66,7 @@ async fn arguments_are_checked_before_anything_is_sent() {
     let script = bench.serve("math", Script::new(&[]).with_tool(tool));
     let check = async |given: &str, expected: Result<&str, &str>| {
         let request = Request::tool("mcp__math__add", &arguments(given));
-        let outcome = run(&bench, session(Mode::BypassPermissions), request, drop).await;
+        let outcome = run(&bench, session(PermissionMode::BypassPermissions), request, drop).await;
         match (outcome, expected) {
             (Ok(outcome), Ok(expected)) => assert_eq!(said(&outcome.result), expected),
             (Err(error), Err(place)) => assert!(error.to_string().contains(place), "{error}"),
@@ -108,20 +108,31 @@ async fn rules_decide_and_people_decide_the_rest() {
         let shown = shown.split(" (dynamic scope").next().unwrap().to_owned();
         assert_eq!(shown, expected, "{tool} in {mode:?}");
     };
-    check("free", Mode::Default, &drop, "called: rule `mcp__one__free`").await;
-    check("free", Mode::DontAsk, &drop, "called: rule `mcp__one__free`").await;
-    check("other", Mode::Default, &yes, "called: a person answered").await;
-    check("other", Mode::Default, &no, "`mcp__one__other` may not be called: a person answered")
-        .await;
+    check("free", PermissionMode::Default, &drop, "called: rule `mcp__one__free`").await;
+    check("free", PermissionMode::DontAsk, &drop, "called: rule `mcp__one__free`").await;
+    check("other", PermissionMode::Default, &yes, "called: a person answered").await;
+    check(
+        "other",
+        PermissionMode::Default,
+        &no,
+        "`mcp__one__other` may not be called: a person answered",
+    )
+    .await;
     let unanswered = "`mcp__one__other` needs a person's consent (mode `default`), and there is no person to ask";
-    check("other", Mode::Default, &drop, unanswered).await;
-    check("other", Mode::Client, &drop, "called: the client's own prompt decides").await;
-    check("other", Mode::DontAsk, &drop, "`mcp__one__other` may not be called: mode `dontAsk`")
+    check("other", PermissionMode::Default, &drop, unanswered).await;
+    check("other", PermissionMode::Client, &drop, "called: the client's own prompt decides").await;
+    check(
+        "other",
+        PermissionMode::DontAsk,
+        &drop,
+        "`mcp__one__other` may not be called: mode `dontAsk`",
+    )
+    .await;
+    check("other", PermissionMode::Plan, &drop, "`mcp__one__other` may not be called: mode `plan`")
         .await;
-    check("other", Mode::Plan, &drop, "`mcp__one__other` may not be called: mode `plan`").await;
-    check("asked", Mode::BypassPermissions, &yes, "called: a person answered").await;
+    check("asked", PermissionMode::BypassPermissions, &yes, "called: a person answered").await;
     let never = "`mcp__one__never` may not be called: rule `mcp__one__never`";
-    check("never", Mode::BypassPermissions, &yes, never).await;
+    check("never", PermissionMode::BypassPermissions, &yes, never).await;
     assert_eq!(script.seen.borrow().len(), 5, "{:?}", script.seen.borrow());
     bench.engine.shutdown().await;
 }
@@ -130,7 +141,7 @@ async fn rules_decide_and_people_decide_the_rest() {
 async fn an_answer_is_remembered_for_as_long_as_it_says() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["a"]));
-    let caller = bench.attach(session(Mode::Default));
+    let caller = bench.attach(session(PermissionMode::Default));
     let ask = async |reply: Option<QuestionAnswer>| {
         let mut running =
             bench.engine.call(&caller, Request::tool("mcp__one__a", &Raw::empty_object()));
@@ -174,8 +185,8 @@ async fn what_a_person_typed_is_consent_unless_a_rule_forbids_it() {
 async fn a_question_goes_to_the_queue_only_while_somebody_watches() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&["a"]));
-    let caller =
-        bench.attach(Session { answers: QuestionAnswerer::Queue, ..session(Mode::Default) });
+    let caller = bench
+        .attach(Session { answers: QuestionAnswerer::Queue, ..session(PermissionMode::Default) });
     let call = || bench.engine.call(&caller, Request::tool("mcp__one__a", &Raw::empty_object()));
     let error = call().outcome().await.unwrap_err();
     assert!(matches!(error, CallError::Unanswered { allow: Some(_), .. }), "{error:?}");
@@ -221,7 +232,7 @@ async fn hooks_come_first_and_what_they_change_is_checked_again() {
         };
         bench.engine.apply(&workspace, trusted(&bench, &hook(command)));
         let request = Request::tool("mcp__one__a", &arguments(r#"{"n":1}"#));
-        match (run(&bench, session(Mode::DontAsk), request, drop).await, expected) {
+        match (run(&bench, session(PermissionMode::DontAsk), request, drop).await, expected) {
             (Ok(outcome), Ok(expected)) => assert_eq!(said(&outcome.result), expected, "{command}"),
             (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{error}"),
             (outcome, expected) => panic!("{outcome:?}, not {expected:?} of {command}"),
@@ -256,8 +267,9 @@ async fn a_long_result_becomes_a_file_and_a_note() {
     let answer = long.clone();
     bench.serve("one", Script::new(&["long"]).answering(move |_, _| text(&answer)));
     let request = Request::tool("mcp__one__long", &Raw::empty_object());
-    let outcome = run(&bench, session(Mode::BypassPermissions), request, drop).await.unwrap();
-    let kept = outcome.kept.unwrap();
+    let outcome =
+        run(&bench, session(PermissionMode::BypassPermissions), request, drop).await.unwrap();
+    let kept = outcome.limited.unwrap();
     let spilled = kept.spilled.unwrap();
     assert!(std::fs::read_to_string(&spilled.path).unwrap().contains(&long));
     assert!(said(&outcome.result).contains(spilled.path.to_str().unwrap()));
@@ -276,7 +288,7 @@ async fn an_error_of_a_tool_is_kept_and_an_error_of_a_server_is_told() {
     let mut events = bench.engine.calls();
     let call = async |tool: &str| {
         let request = Request::tool(&format!("mcp__one__{tool}"), &Raw::empty_object());
-        run(&bench, session(Mode::BypassPermissions), request, drop).await
+        run(&bench, session(PermissionMode::BypassPermissions), request, drop).await
     };
     assert!(call("broken").await.unwrap().is_error());
     let error = call("refusing").await.unwrap_err();
@@ -284,7 +296,7 @@ async fn an_error_of_a_tool_is_kept_and_an_error_of_a_server_is_told() {
     let mut ended = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let EngineEventKind::Called(called) = event.what {
-            ended.push((called.name.clone(), called.ended));
+            ended.push((called.name.clone(), called.end));
         }
     }
     assert_eq!(ended[0], ("mcp__one__broken".to_owned(), CallEnd::ToolError));
@@ -393,7 +405,7 @@ async fn the_engines_own_tools_list_and_read_resources() {
     bench.serve("one", Script::new(&[]).with_resource("note://a"));
     bench.serve("two", Script::new(&[]).with_resource("note://b"));
     bench.settled().await;
-    let caller = bench.attach(session(Mode::Default));
+    let caller = bench.attach(session(PermissionMode::Default));
     let call = async |tool: &str, given: &str| {
         bench.engine.call(&caller, Request::tool(tool, &arguments(given))).outcome().await
     };
@@ -419,7 +431,7 @@ async fn a_wrong_server_or_uri_of_the_engines_own_tools_is_a_result_that_names_t
     bench.serve("one", Script::new(&[]).with_resource("note://a"));
     bench.serve("two", Script::new(&[]).with_resource("note://a"));
     bench.settled().await;
-    let caller = bench.attach(session(Mode::Default));
+    let caller = bench.attach(session(PermissionMode::Default));
     let call = async |tool: &str, given: &str| {
         bench.engine.call(&caller, Request::tool(tool, &arguments(given))).outcome().await.unwrap()
     };
@@ -448,7 +460,7 @@ async fn a_wrong_server_or_uri_of_the_engines_own_tools_is_a_result_that_names_t
 async fn the_engines_own_tools_wait_for_servers_that_are_starting() {
     let mut bench = Bench::new().await;
     bench.serve("one", Script::new(&[]).with_resource("note://a"));
-    let caller = bench.attach(session(Mode::Default));
+    let caller = bench.attach(session(PermissionMode::Default));
     let listing = Request::tool("ListMcpResources", &arguments("{}"));
     let listed = bench.engine.call(&caller, listing).outcome().await.unwrap();
     assert!(said(&listed.result).contains("note://a"), "{}", listed.result);

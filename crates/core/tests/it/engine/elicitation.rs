@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
 use switchboard_core::engine::{QuestionAnswerer, Session};
 use switchboard_core::{CallError, CallEvent, Request};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::script::{Bench, Script, raw, said, text};
 
 fn session(answers: QuestionAnswerer) -> Session {
-    Session { mode: Some(Mode::BypassPermissions), answers, ..Session::new("s") }
+    Session { mode: Some(PermissionMode::BypassPermissions), answers, ..Session::new("s") }
 }
 
 /// Calls `mcp__one__ask`, answering its questions; what the tool says then.

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::{CallContinuation, InputRequired};
 use switchboard_core::engine::{EngineEvent, EngineEventKind, QuestionAnswerer, Session};
 use switchboard_core::{CallError, CallEvent, CallOutcome, Request};
@@ -18,7 +18,7 @@ const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
 fn session(answers: QuestionAnswerer, capabilities: &str) -> Session {
     Session {
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         answers,
         capabilities: Raw::parse(capabilities.to_owned()).unwrap(),
         ..Session::new("s")
@@ -36,7 +36,7 @@ async fn ended(bench: &Bench, session: Session, request: Request) -> Result<Call
     loop {
         match running.next().await? {
             CallEvent::Question(question) => drop(question),
-            end @ (CallEvent::Done(_) | CallEvent::Handed(_)) => return Ok(end),
+            end @ (CallEvent::Done(_) | CallEvent::NeedsInput(_)) => return Ok(end),
             _ => {}
         }
     }
@@ -44,7 +44,7 @@ async fn ended(bench: &Bench, session: Session, request: Request) -> Result<Call
 
 async fn handed(bench: &Bench) -> InputRequired {
     match ended(bench, session(QuestionAnswerer::Caller, FORMS), request()).await.unwrap() {
-        CallEvent::Handed(handed) => *handed,
+        CallEvent::NeedsInput(handed) => *handed,
         other => panic!("{other:?}"),
     }
 }
@@ -122,7 +122,7 @@ async fn hooks_and_permission_are_asked_once_and_each_leg_is_on_record() {
     while let Ok(event) = events.try_recv() {
         if let EngineEvent { what: EngineEventKind::Called(called), .. } = event {
             let decision = called.decision.as_ref().unwrap();
-            told.push((called.ended.word(), decision.reason().to_string()));
+            told.push((called.end.word(), decision.reason().to_string()));
         }
     }
     assert_eq!(told, ["asked", "ok"].map(|word| (word, "a hook says so".to_owned())));
@@ -201,7 +201,7 @@ async fn of_several_questions_those_that_can_be_asked_are() {
     apply(&bench, &json!({ "questions": { "elicitation": "queue" } }));
     let request = || Request::tool("mcp__one__many", &raw(&json!({}))).hand_out_questions();
     let end = ended(&bench, session(QuestionAnswerer::Caller, FORMS), request()).await;
-    let Ok(CallEvent::Handed(handed)) = end else { panic!("{end:?}") };
+    let Ok(CallEvent::NeedsInput(handed)) = end else { panic!("{end:?}") };
     let asked: Vec<&str> = handed.questions.iter().map(|asked| asked.key.as_str()).collect();
     assert_eq!(asked, ["form"]);
     let carried = serde_json::to_value(&handed.carried).unwrap();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::{Desired, Mode};
+use switchboard_config::{Desired, PermissionMode};
 use switchboard_core::engine::{EngineEventKind, EngineOptions, ServerStatus, Session};
 use switchboard_core::principal::LOCAL_PRINCIPAL;
 use switchboard_core::{CallError, Caller, Engine, EngineProblemKind, Request, WorkspaceSnapshot};
@@ -118,7 +118,7 @@ pub(super) async fn echo(
 
 fn session(id: &str, principal: &str) -> Session {
     Session {
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         principal: principal_of(principal),
         ..Session::new(id)
     }

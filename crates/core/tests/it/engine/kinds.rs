@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::QuestionAnswer;
 use switchboard_core::engine::{ClientExtensions, EngineEventKind, QuestionAnswerer, Session};
 use switchboard_core::{CallEvent, Caller, EngineProblemKind, Request};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn session(id: &str, capabilities: &Value) -> Session {
     Session {
         capabilities: raw(capabilities),
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         ..Session::new(id)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::{Desired, HostContext, Mode, Platform, ResolveOptions};
+use switchboard_config::{Desired, HostContext, PermissionMode, Platform, ResolveOptions};
 use switchboard_core::connection::ConnectionLimit;
 use switchboard_core::dispatch::QuestionAnswer;
 use switchboard_core::engine::{
@@ -35,7 +35,7 @@ pub(super) fn principal_of(name: &str) -> Principal {
 }
 
 fn session(principal: &str, id: &str) -> Session {
-    let mode = Some(Mode::BypassPermissions);
+    let mode = Some(PermissionMode::BypassPermissions);
     Session { principal: principal_of(principal), mode, ..Session::new(id) }
 }
 
@@ -309,8 +309,8 @@ async fn what_another_principal_is_asked_stays_out_of_the_queue() {
         let _watching = bench.engine.queue().watch();
         let began = Instant::now();
         for answers in [QuestionAnswerer::Queue, QuestionAnswerer::Caller] {
-            for mode in [Mode::BypassPermissions, Mode::Default] {
-                if (answers, mode) == (QuestionAnswerer::Caller, Mode::Default) {
+            for mode in [PermissionMode::BypassPermissions, PermissionMode::Default] {
+                if (answers, mode) == (QuestionAnswerer::Caller, PermissionMode::Default) {
                     continue;
                 }
                 let capabilities = Raw::empty_object();
@@ -343,7 +343,7 @@ async fn a_remembered_answer_permits_nothing_to_another_principal() {
     bench.settled().await;
     let request = || Request::tool("mcp__one__a", &Raw::empty_object());
     let attach = |principal: &str, id: &str| {
-        let mode = Some(Mode::Default);
+        let mode = Some(PermissionMode::Default);
         bench.attach(Session { mode, ..session(principal, id) })
     };
     // How often a call asks, whose questions are answered so.

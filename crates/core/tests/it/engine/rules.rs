@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::{QuestionAnswer, QuestionKind};
 use switchboard_core::engine::{Caller, Session};
 use switchboard_core::permission::{AnswerLifetime, DecisionReason};
@@ -60,7 +60,8 @@ async fn rules_judge_what_hooks_made_of_the_arguments() {
         "permissions": { "deny": [when("acme/*")] },
     });
     let (bench, script) = bench(&settings).await;
-    let refused = push(&bench, session(Mode::Default), r#"{"repo":"other"}"#).await.unwrap_err();
+    let refused =
+        push(&bench, session(PermissionMode::Default), r#"{"repo":"other"}"#).await.unwrap_err();
     assert!(is_rule(&refused, "acme/*"), "{refused}");
     assert!(script.seen.borrow().is_empty());
     // The other way round: what was typed is not what is sent.
@@ -69,7 +70,7 @@ async fn rules_judge_what_hooks_made_of_the_arguments() {
         "permissions": { "deny": [when("acme/*")], "allow": [when("oth*")] },
     });
     bench.engine.apply(&bench.workspace, trusted(&bench, &settings));
-    let sent = push(&bench, session(Mode::DontAsk), r#"{"repo":"acme/x"}"#).await;
+    let sent = push(&bench, session(PermissionMode::DontAsk), r#"{"repo":"acme/x"}"#).await;
     assert_eq!(sent, Ok(r#"{"repo":"other"}"#.to_owned()));
     bench.engine.shutdown().await;
 }
@@ -85,17 +86,18 @@ async fn rules_judge_what_a_hook_changed_as_it_allowed() {
         })
     };
     let (bench, script) = bench(&settings("secret")).await;
-    let refused = push(&bench, session(Mode::Default), r#"{"repo":"a"}"#).await.unwrap_err();
+    let refused =
+        push(&bench, session(PermissionMode::Default), r#"{"repo":"a"}"#).await.unwrap_err();
     assert!(is_rule(&refused, "secret*"), "{refused}");
     assert!(script.seen.borrow().is_empty());
     // Still the question that the hook answered.
     bench.engine.apply(&bench.workspace, trusted(&bench, &settings("a2")));
-    let sent = push(&bench, session(Mode::Default), r#"{"repo":"a"}"#).await;
+    let sent = push(&bench, session(PermissionMode::Default), r#"{"repo":"a"}"#).await;
     assert_eq!(sent, Ok(r#"{"repo":"a2"}"#.to_owned()));
     // Another question, which a person answers.
     bench.engine.apply(&bench.workspace, trusted(&bench, &settings("b")));
     let request = Request::tool("mcp__one__push", &arguments(r#"{"repo":"a"}"#));
-    let outcome = run(&bench, session(Mode::Default), request, |question| {
+    let outcome = run(&bench, session(PermissionMode::Default), request, |question| {
         let QuestionKind::Permission(asked) = &question.about else { panic!("{question:?}") };
         assert!(is_rule(&asked.because, "b*"), "{}", asked.because);
         assert_eq!(asked.arguments.as_str(), r#"{"repo":"b"}"#);
@@ -109,7 +111,7 @@ async fn rules_judge_what_a_hook_changed_as_it_allowed() {
 #[tokio::test]
 async fn repeated_members_reach_no_server_that_a_rule_guards() {
     let (bench, script) = bench(&json!({ "permissions": { "allow": [when("acme/*")] } })).await;
-    let session = || session(Mode::BypassPermissions);
+    let session = || session(PermissionMode::BypassPermissions);
     for sent in [
         r#"{"repo":"acme/x","repo":"other"}"#,
         r#"{"repo":"acme/x","re\u0070o":"other"}"#,
@@ -136,7 +138,7 @@ async fn lists_show_what_their_principal_could_use() {
     ] } }))
     .await;
     let of = |principal: &Principal, id: &str| {
-        let mode = Some(Mode::BypassPermissions);
+        let mode = Some(PermissionMode::BypassPermissions);
         Session { principal: principal.clone(), mode, ..Session::new(id) }
     };
     let tools = |caller: Caller| {
@@ -187,11 +189,11 @@ async fn lists_leave_out_what_the_mode_refuses_to_a_guest() {
     };
     let both = &["push", "pull"][..];
     for (mode, settings, expected) in [
-        (Mode::DontAsk, &rules, [&["push"][..], &[], both]),
-        (Mode::Plan, &rules, [&[], &[], both]),
-        (Mode::Default, &rules, [both, both, both]),
-        (Mode::DontAsk, &hooked, [both, both, both]),
-        (Mode::Plan, &hooked, [&[], &[], both]),
+        (PermissionMode::DontAsk, &rules, [&["push"][..], &[], both]),
+        (PermissionMode::Plan, &rules, [&[], &[], both]),
+        (PermissionMode::Default, &rules, [both, both, both]),
+        (PermissionMode::DontAsk, &hooked, [both, both, both]),
+        (PermissionMode::Plan, &hooked, [&[], &[], both]),
     ] {
         bench.engine.apply(&bench.workspace, trusted(&bench, settings));
         for (principal, expected) in [&ada, &bert, &Principal::local()].into_iter().zip(expected) {
@@ -204,12 +206,12 @@ async fn lists_leave_out_what_the_mode_refuses_to_a_guest() {
         }
     }
     bench.engine.apply(&bench.workspace, trusted(&bench, &rules));
-    for mode in [Mode::DontAsk, Mode::Plan] {
+    for mode in [PermissionMode::DontAsk, PermissionMode::Plan] {
         let refused = push(&bench, open(&bert, mode), "{}").await.unwrap_err();
         assert_eq!(refused, DecisionReason::Mode { mode });
     }
     assert!(script.seen.borrow().is_empty());
-    assert!(push(&bench, open(&ada, Mode::DontAsk), "{}").await.is_ok());
+    assert!(push(&bench, open(&ada, PermissionMode::DontAsk), "{}").await.is_ok());
     bench.engine.shutdown().await;
 }
 
@@ -221,7 +223,7 @@ async fn only_the_local_principal_is_told_where_a_rule_is() {
     let (bench, _) = bench(&settings).await;
     for (principal, knows_place) in [(Principal::local(), true), (Principal::user("bert"), false)] {
         let session = |id: &str| {
-            let mode = Some(Mode::Default);
+            let mode = Some(PermissionMode::Default);
             Session {
                 principal: principal.clone(),
                 mode,

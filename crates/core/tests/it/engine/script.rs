@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use switchboard_config::{
-    Desired, DynamicConfig, EnvironmentVariables, HostContext, Mode, Platform,
+    Desired, DynamicConfig, EnvironmentVariables, HostContext, PermissionMode, Platform,
     ResolveOptions as Wanted,
 };
 use switchboard_core::engine::{
@@ -355,7 +355,10 @@ impl Bench {
     }
 
     pub(crate) fn caller(&self, session: &str) -> Caller {
-        self.attach(Session { mode: Some(Mode::BypassPermissions), ..Session::new(session) })
+        self.attach(Session {
+            mode: Some(PermissionMode::BypassPermissions),
+            ..Session::new(session)
+        })
     }
 
     pub(crate) fn attach(&self, session: Session) -> Caller {

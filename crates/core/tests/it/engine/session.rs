@@ -118,7 +118,7 @@ async fn a_session_that_can_sample_has_a_connection_on_which_that_was_said() {
         let capabilities = Raw::parse(capabilities.to_owned()).unwrap();
         let caller = bench.attach(Session {
             capabilities,
-            mode: Some(switchboard_config::Mode::BypassPermissions),
+            mode: Some(switchboard_config::PermissionMode::BypassPermissions),
             ..Session::new(session)
         });
         let request = Request::tool("mcp__one__a", &Raw::empty_object());

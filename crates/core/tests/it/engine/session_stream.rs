@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer};
 use switchboard_core::engine::{QuestionAnswerer, Session};
 use switchboard_core::{CallEvent, Caller, Request, RunningCall};
@@ -39,7 +39,7 @@ async fn start_server() -> (Child, String) {
 fn attach(bench: &Bench, session: &str) -> Caller {
     bench.attach(Session {
         capabilities: raw(&json!({ "elicitation": {} })),
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         answers: QuestionAnswerer::Caller,
         ..Session::new(session)
     })

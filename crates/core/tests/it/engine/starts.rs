@@ -2,7 +2,7 @@
 //! processes that count their starts in a file.
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::engine::{Session, SessionClients};
 use switchboard_core::{Caller, EngineProblemKind};
 use switchboard_wire::Era;
@@ -15,7 +15,7 @@ fn client(id: &str, capabilities: &Value) -> Session {
     Session {
         capabilities: raw(capabilities),
         era: Some(Era::Legacy),
-        mode: Some(Mode::BypassPermissions),
+        mode: Some(PermissionMode::BypassPermissions),
         ..Session::new(id)
     }
 }

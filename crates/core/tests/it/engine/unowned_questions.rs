@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::dispatch::{PendingQuestion, QuestionAnswer};
 use switchboard_core::engine::{Session, SessionClients};
 use switchboard_core::{CallEvent, Caller, Request, RunningCall};
@@ -126,7 +126,7 @@ async fn a_question_for_a_client_with_several_calls_is_put_to_the_newest() {
 async fn a_question_for_one_of_several_clients_of_a_session_waits_until_one_call_is_left() {
     let (bench, script) = bench().await;
     let session = Session { clients: SessionClients::Several, ..Session::new("shared") };
-    let caller = bench.attach(Session { mode: Some(Mode::BypassPermissions), ..session });
+    let caller = bench.attach(Session { mode: Some(PermissionMode::BypassPermissions), ..session });
     let hanging = begin(&bench, &script, &caller, "hang").await;
     let mut asking = begin(&bench, &script, &caller, "ask").await;
     stays_silent(&mut asking).await;

@@ -43,13 +43,13 @@ async fn on_a_small_disk(disk: PathBuf) {
     let state = disk.clone();
     let world = World::with(&entries, |options| options.state_dir = Some(state)).await;
     let small = json!({ "bytes": 200_000 });
-    let kept = world.call("vast", "big", &small).await.unwrap().kept.unwrap();
+    let kept = world.call("vast", "big", &small).await.unwrap().limited.unwrap();
     let first = kept.spilled.expect("there is room for this one").path;
 
     let large = json!({ "bytes": 4 << 20 });
     for _ in 0..3 {
         let outcome = world.call("vast", "big", &large).await.unwrap();
-        let kept = outcome.kept.unwrap();
+        let kept = outcome.limited.unwrap();
         let problem = kept.problem.expect("nobody says that the disk is full");
         assert_eq!(problem.kind, EngineProblemKind::Storage);
         assert!(problem.message.contains("No space left"), "{problem:?}");
@@ -61,7 +61,7 @@ async fn on_a_small_disk(disk: PathBuf) {
     }
     // What was there is still there, and half a file is not.
     assert_eq!(std::fs::metadata(&first).unwrap().len(), 200_000);
-    let kept = world.call("vast", "big", &small).await.unwrap().kept.unwrap();
+    let kept = world.call("vast", "big", &small).await.unwrap().limited.unwrap();
     assert!(kept.spilled.is_some(), "{:?}", kept.problem);
     world.end().await;
 }

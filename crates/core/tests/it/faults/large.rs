@@ -43,7 +43,7 @@ async fn large_results_are_kept_whole() {
     let arguments = json!({ "bytes": BYTES });
     let calls = (0..4).map(|_| world.call("vast", "big", &arguments));
     for outcome in futures_util::future::join_all(calls).await {
-        let kept = outcome.unwrap().kept.unwrap();
+        let kept = outcome.unwrap().limited.unwrap();
         assert!(kept.problem.is_none() && !kept.truncated, "{:?}", kept.problem);
         let spilled = kept.spilled.unwrap();
         assert_eq!(std::fs::metadata(&spilled.path).unwrap().len(), BYTES as u64);

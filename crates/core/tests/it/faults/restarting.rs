@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::engine::ServerStatus;
 use switchboard_core::{Caller, Request, Session};
 use switchboard_testkit::scripted::{Part, Said, Scripted};
@@ -88,7 +88,7 @@ async fn chatty() -> (Arc<Scripted>, World) {
 }
 
 fn session(world: &World, name: &str, era: Era) -> Caller {
-    let mode = Some(Mode::BypassPermissions);
+    let mode = Some(PermissionMode::BypassPermissions);
     world.bench.attach(Session { mode, era: Some(era), ..Session::new(name) })
 }
 

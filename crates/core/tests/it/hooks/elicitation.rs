@@ -1,6 +1,6 @@
 //! Tests of hooks around an elicitation.
 
-use switchboard_config::{Hook, HookEvent, Mode};
+use switchboard_config::{EffectiveHook, HookEvent, PermissionMode};
 use switchboard_core::hooks::{
     ElicitationAction, ElicitationAnswer, HookElicitation, HookElicitationKind,
 };
@@ -11,7 +11,7 @@ use super::{Folder, bounded, hook, raw, told};
 fn form(schema: &Raw) -> HookElicitation<'_> {
     HookElicitation {
         session: "s-1",
-        mode: Mode::Plan,
+        mode: PermissionMode::Plan,
         server: "disk",
         message: "Which one?",
         kind: HookElicitationKind::Form { schema },
@@ -97,7 +97,8 @@ fn a_hook_may_change_an_answer() {
 fn a_hook_is_told_the_question_and_the_answer() {
     bounded(async {
         let folder = Folder::new();
-        let named = |event, command| Hook { matcher: Some("disk".into()), ..hook(event, command) };
+        let named =
+            |event, command| EffectiveHook { matcher: Some("disk".into()), ..hook(event, command) };
         let hooks = folder.hooks(&[
             named(HookEvent::Elicitation, "sed 's/.*permission_mode/{/' > asked"),
             named(HookEvent::ElicitationResult, "sed 's/.*permission_mode/{/' > answered"),

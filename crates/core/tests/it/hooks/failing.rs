@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use switchboard_config::Hook;
+use switchboard_config::EffectiveHook;
 use switchboard_config::HookEvent::PreToolUse;
 use switchboard_core::hooks::PreToolUse as Outcome;
 use switchboard_core::permission::HookVerdict;
 
 use super::{Folder, bounded, hook, raw, told, tool_use};
 
-async fn run(folder: &Folder, hook: Hook, input: &str) -> Outcome {
+async fn run(folder: &Folder, hook: EffectiveHook, input: &str) -> Outcome {
     folder.hooks(&[hook]).pre_tool_use(&tool_use(&raw(input))).await
 }
 
@@ -35,7 +35,7 @@ fn a_failure_is_a_note() {
 fn a_hook_that_cannot_be_started_is_a_note() {
     bounded(async {
         let folder = Folder::new();
-        let lost = Hook { start_folder: "/nowhere".into(), ..hook(PreToolUse, "true") };
+        let lost = EffectiveHook { start_folder: "/nowhere".into(), ..hook(PreToolUse, "true") };
         let (hooks, _) = switchboard_core::hooks::Hooks::new(&[lost], folder.runner());
         let outcome = hooks.pre_tool_use(&tool_use(&raw("{}"))).await;
         assert_eq!(outcome.verdict, HookVerdict::None);
@@ -58,7 +58,7 @@ fn a_hook_that_takes_too_long_is_stopped_with_all_it_started() {
         let command = format!("setsid sh -c \"{deaf}\" & {deaf}");
         let timeout = Duration::from_secs(1);
         let start = Instant::now();
-        let slow = Hook { timeout, ..hook(PreToolUse, &command) };
+        let slow = EffectiveHook { timeout, ..hook(PreToolUse, &command) };
         let outcome = run(&folder, slow, "{}").await;
         assert!(start.elapsed() >= timeout, "it had its time");
         assert_eq!(outcome.verdict, HookVerdict::None);

@@ -1,13 +1,13 @@
 //! Tests of hook matchers: which hooks run.
 
-use switchboard_config::{Hook, HookEvent};
+use switchboard_config::{EffectiveHook, HookEvent};
 use switchboard_core::EngineProblemKind;
 use switchboard_core::permission::HookVerdict;
 
 use super::{Folder, bounded, hook, raw, told, tool_use};
 
-fn matching(event: HookEvent, matcher: &str, command: &str) -> Hook {
-    Hook { matcher: Some(matcher.to_owned()), ..hook(event, command) }
+fn matching(event: HookEvent, matcher: &str, command: &str) -> EffectiveHook {
+    EffectiveHook { matcher: Some(matcher.to_owned()), ..hook(event, command) }
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod request;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use switchboard_config::{Hook, HookEvent, Mode, Scope, SourceOrigin};
+use switchboard_config::{EffectiveHook, HookEvent, PermissionMode, Scope, SourceOrigin};
 use switchboard_core::EngineProblem;
 use switchboard_core::hooks::{HookNote, HookRunner, Hooks, ToolUse};
 use switchboard_process::ProcessGuard;
@@ -71,13 +71,13 @@ impl Folder {
         assert!(gone.is_some(), "still there: {:?}", left());
     }
 
-    fn hooks(&self, hooks: &[Hook]) -> Hooks {
+    fn hooks(&self, hooks: &[EffectiveHook]) -> Hooks {
         let (hooks, problems) = self.hooks_and_problems(hooks);
         assert_eq!(problems, []);
         hooks
     }
 
-    fn hooks_and_problems(&self, hooks: &[Hook]) -> (Hooks, Vec<EngineProblem>) {
+    fn hooks_and_problems(&self, hooks: &[EffectiveHook]) -> (Hooks, Vec<EngineProblem>) {
         // Each stands on a line of its own.
         let numbered = hooks.iter().zip(1..).map(|(hook, line)| {
             let mut hook = hook.clone();
@@ -89,8 +89,8 @@ impl Folder {
     }
 }
 
-fn hook(event: HookEvent, command: &str) -> Hook {
-    Hook {
+fn hook(event: HookEvent, command: &str) -> EffectiveHook {
+    EffectiveHook {
         event,
         matcher: None,
         command: command.to_owned(),
@@ -106,7 +106,13 @@ fn raw(text: &str) -> Raw {
 }
 
 fn tool_use(input: &Raw) -> ToolUse<'_> {
-    ToolUse { session: "s-1", mode: Mode::Client, tool: "mcp__disk__delete", input, id: "call-1" }
+    ToolUse {
+        session: "s-1",
+        mode: PermissionMode::Client,
+        tool: "mcp__disk__delete",
+        input,
+        id: "call-1",
+    }
 }
 
 /// `line kind: message` of each note.

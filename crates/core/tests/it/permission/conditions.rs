@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::permission::{
     AnswerLifetime, AskReason, DecisionReason, HookVerdict, JudgedCall, PermissionSubject,
     PermissionVerdict, RulePrincipal, ToolAnnotations, ToolInteraction, ToolMemory, ToolOrigin,
@@ -12,12 +12,17 @@ use switchboard_wire::json::Raw;
 
 use super::{local, permissions};
 
-const MODES: [Mode; 4] = [Mode::Default, Mode::Client, Mode::DontAsk, Mode::BypassPermissions];
+const MODES: [PermissionMode; 4] = [
+    PermissionMode::Default,
+    PermissionMode::Client,
+    PermissionMode::DontAsk,
+    PermissionMode::BypassPermissions,
+];
 
 /// The verdict on a call of `mcp__s__t`, as one word, with the kind of its reason.
 fn judge(
     rules: &[(&str, &str)],
-    mode: Mode,
+    mode: PermissionMode,
     principal: &RulePrincipal,
     arguments: &str,
 ) -> PermissionVerdict {
@@ -53,7 +58,7 @@ fn check(condition: &Value, principal: &RulePrincipal, arguments: &str, expected
     rule["rule"] = "mcp__s__*".into();
     let rule = rule.to_string();
     let outcomes = ["allow", "ask", "deny"]
-        .map(|list| word(&judge(&[(list, &rule)], Mode::Default, principal, arguments)));
+        .map(|list| word(&judge(&[(list, &rule)], PermissionMode::Default, principal, arguments)));
     assert_eq!(outcomes, expected, "{rule} {arguments}");
 }
 
@@ -117,16 +122,17 @@ fn repeated_members_are_refused() {
     let elsewhere = ["repeated", "repeated", "repeated"];
     check(r#"{"repo":"other/x","a":{"b":[{"c":1,"\u0063":2}]}}"#, elsewhere);
     // Without a condition on arguments, nothing is refused.
-    let verdict = judge(&[("allow", "mcp__s")], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
+    let verdict =
+        judge(&[("allow", "mcp__s")], PermissionMode::Default, &local(), r#"{"a":1,"a":2}"#);
     assert_eq!(word(&verdict), "allow");
     // They are refused to principals that the rule is not for, too.
     let other =
         r#"{"rule":"mcp__s__t","for":{"group":"x"},"when":{"argument":"/a","matches":"y"}}"#;
-    let verdict = judge(&[("deny", other)], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
+    let verdict = judge(&[("deny", other)], PermissionMode::Default, &local(), r#"{"a":1,"a":2}"#);
     assert_eq!(word(&verdict), "repeated");
     // Other tools take what they are given.
     let other = r#"{"rule":"mcp__s__u","when":{"argument":"/a","matches":"y"}}"#;
-    let verdict = judge(&[("deny", other)], Mode::Default, &local(), r#"{"a":1,"a":2}"#);
+    let verdict = judge(&[("deny", other)], PermissionMode::Default, &local(), r#"{"a":1,"a":2}"#);
     assert_eq!(word(&verdict), "undecided");
 }
 
@@ -134,7 +140,7 @@ fn repeated_members_are_refused() {
 fn the_refusal_names_the_member_and_the_rule() {
     let rule = r#"{"rule":"mcp__s__*","when":{"argument":"/repo","matches":"acme/*"}}"#;
     let arguments = r#"{"x":{"re\u0070o":1,"repo":2}}"#;
-    let verdict = judge(&[("allow", rule)], Mode::Default, &local(), arguments);
+    let verdict = judge(&[("allow", rule)], PermissionMode::Default, &local(), arguments);
     insta::assert_snapshot!(verdict, @r#"deny: its arguments have `repo` more than once, and the rule `mcp__s__* when /repo matches "acme/*"` (user scope, settings.json:1:1) depends on them"#);
 }
 
@@ -143,7 +149,7 @@ fn the_refusal_names_the_member_and_the_rule() {
 fn only_what_is_denied_whatever_the_arguments_is_hidden() {
     let anna = RulePrincipal::new("anna").in_groups(["dev".to_owned()]);
     let check = |rule: &str, principal: &RulePrincipal, hides: [bool; 2]| {
-        let (permissions, _) = permissions(&[("deny", rule)], Mode::Default, &["s"]);
+        let (permissions, _) = permissions(&[("deny", rule)], PermissionMode::Default, &["s"]);
         let tool = permissions.hiding_rule("s", "t", principal).is_some();
         assert_eq!([tool, permissions.hides_server("s", principal)], hides, "{rule}");
     };
@@ -183,34 +189,39 @@ fn a_tool_is_listed_for_those_who_could_use_it_in_the_mode() {
         (both, false),
         (sometimes, true),
     ] {
-        check(rules, Mode::DontAsk, &anna, of_anna);
-        check(rules, Mode::DontAsk, &bert, false);
+        check(rules, PermissionMode::DontAsk, &anna, of_anna);
+        check(rules, PermissionMode::DontAsk, &bert, false);
         // A person at the machine types calls, and chooses the mode.
-        check(rules, Mode::DontAsk, &local(), true);
+        check(rules, PermissionMode::DontAsk, &local(), true);
         // The annotations of the tool say nothing of reading.
-        check(rules, Mode::Plan, &anna, false);
-        check(rules, Mode::Default, &bert, true);
-        check(rules, Mode::Client, &bert, true);
+        check(rules, PermissionMode::Plan, &anna, false);
+        check(rules, PermissionMode::Default, &bert, true);
+        check(rules, PermissionMode::Client, &bert, true);
     }
     let check = |rules: &[(&str, &str)], mode, ways: Ways, expected| {
         assert_eq!(usable(rules, mode, &bert, &ways), expected, "{rules:?} {mode:?} {ways:?}");
     };
     let reads = || Ways { annotations: reading(), ..Ways::default() };
-    check(&[], Mode::Plan, reads(), true);
-    check(&[], Mode::DontAsk, reads(), false);
+    check(&[], PermissionMode::Plan, reads(), true);
+    check(&[], PermissionMode::DontAsk, reads(), false);
     let hook = || Ways { has_hook: true, ..Ways::default() };
-    check(&[], Mode::DontAsk, hook(), true);
-    check(&[("ask", "mcp__s")], Mode::DontAsk, hook(), false);
-    check(&[], Mode::Plan, hook(), false);
+    check(&[], PermissionMode::DontAsk, hook(), true);
+    check(&[("ask", "mcp__s")], PermissionMode::DontAsk, hook(), false);
+    check(&[], PermissionMode::Plan, hook(), false);
     let answered = |question| Ways {
         remembered: ToolMemory::with_yes(question, AnswerLifetime::Always),
         ..Ways::default()
     };
-    check(&[], Mode::DontAsk, answered(AskReason::Undecided), true);
-    check(&[("ask", "mcp__s")], Mode::DontAsk, answered(AskReason::Rule("mcp__s".into())), true);
-    check(&[], Mode::Plan, answered(AskReason::Undecided), false);
+    check(&[], PermissionMode::DontAsk, answered(AskReason::Undecided), true);
+    check(
+        &[("ask", "mcp__s")],
+        PermissionMode::DontAsk,
+        answered(AskReason::Rule("mcp__s".into())),
+        true,
+    );
+    check(&[], PermissionMode::Plan, answered(AskReason::Undecided), false);
     let looked_at = Ways { interaction: ToolInteraction::Required, ..Ways::default() };
-    check(&[("allow", "mcp__s")], Mode::DontAsk, looked_at, false);
+    check(&[("allow", "mcp__s")], PermissionMode::DontAsk, looked_at, false);
 }
 
 /// What besides rules could let a call happen.
@@ -237,7 +248,12 @@ fn reading() -> ToolAnnotations {
     ToolAnnotations { read_only_hint: Some(true), ..ToolAnnotations::default() }
 }
 
-fn usable(rules: &[(&str, &str)], mode: Mode, principal: &RulePrincipal, ways: &Ways) -> bool {
+fn usable(
+    rules: &[(&str, &str)],
+    mode: PermissionMode,
+    principal: &RulePrincipal,
+    ways: &Ways,
+) -> bool {
     let (permissions, _) = permissions(rules, mode, &["s"]);
     let subject = ToolUseSubject {
         permissions: &permissions,
@@ -335,7 +351,7 @@ proptest! {
         rules in prop::collection::vec(some_rule(), 0..4),
         principal in some_principal(),
         arguments in some_arguments(),
-        mode in prop::sample::select(vec![Mode::DontAsk, Mode::Plan, Mode::Default]),
+        mode in prop::sample::select(vec![PermissionMode::DontAsk, PermissionMode::Plan, PermissionMode::Default]),
     ) {
         let rules: Vec<_> = rules.iter().map(|(list, rule)| (*list, &**rule)).collect();
         if !usable(&rules, mode, &principal, &Ways::default()) {

@@ -3,7 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use switchboard_config::{Desired, HostContext, Mode, Platform, ResolveOptions, resolve_desired};
+use switchboard_config::{
+    Desired, HostContext, PermissionMode, Platform, ResolveOptions, resolve_desired,
+};
 use switchboard_core::permission::{CallToExplain, RulePrincipal, UnknownTool, explain_call};
 use switchboard_wire::json::Raw;
 
@@ -26,7 +28,7 @@ fn explain(
     tool: &str,
     principal: &RulePrincipal,
     arguments: &str,
-    mode: Option<Mode>,
+    mode: Option<PermissionMode>,
 ) -> Result<Value, UnknownTool> {
     let arguments = Raw::parse(arguments.to_owned()).unwrap();
     let call = CallToExplain { tool, arguments: &arguments, principal, mode, annotations: None };
@@ -102,11 +104,11 @@ fn an_explanation_follows_the_mode() {
         assert_eq!((&found["verdict"], &found["annotated"]), (&json!(verdict), &json!(annotated)));
     };
     check(None, "allow", false);
-    check(Some(Mode::Default), "ask", false);
-    check(Some(Mode::Auto), "ask", false);
-    check(Some(Mode::DontAsk), "deny", false);
-    check(Some(Mode::Plan), "deny", false);
-    check(Some(Mode::BypassPermissions), "allow", false);
+    check(Some(PermissionMode::Default), "ask", false);
+    check(Some(PermissionMode::Auto), "ask", false);
+    check(Some(PermissionMode::DontAsk), "deny", false);
+    check(Some(PermissionMode::Plan), "deny", false);
+    check(Some(PermissionMode::BypassPermissions), "allow", false);
 }
 
 #[test]
@@ -121,9 +123,9 @@ fn a_method_of_an_extension_is_explained_as_it_is_judged() {
     for (method, mode, verdict) in [
         ("things/list", None, "allow"),
         ("things/drop", None, "deny"),
-        ("things/list", Some(Mode::Plan), "deny"),
-        ("vendor.example/list", Some(Mode::DontAsk), "allow"),
-        ("vendor.example/list", Some(Mode::Plan), "deny"),
+        ("things/list", Some(PermissionMode::Plan), "deny"),
+        ("vendor.example/list", Some(PermissionMode::DontAsk), "allow"),
+        ("vendor.example/list", Some(PermissionMode::Plan), "deny"),
     ] {
         for tool in [format!("s/method:{method}"), format!("mcp__s__method:{method}")] {
             let found = explain(&desired, &tool, &local(), "{}", mode).unwrap();
@@ -187,10 +189,10 @@ fn an_explanation_says_whether_the_tool_is_listed_in_the_mode() {
         let found = explain(&desired, "s/t", principal, "{}", Some(mode)).unwrap();
         assert_eq!(found["listed"], json!(listed), "{principal:?} {mode:?}");
     };
-    check(&bob, Mode::DontAsk, false);
-    check(&ada, Mode::DontAsk, true);
-    check(&local(), Mode::DontAsk, true);
-    check(&bob, Mode::Default, true);
+    check(&bob, PermissionMode::DontAsk, false);
+    check(&ada, PermissionMode::DontAsk, true);
+    check(&local(), PermissionMode::DontAsk, true);
+    check(&bob, PermissionMode::Default, true);
     // Whether it only reads is not known.
-    check(&bob, Mode::Plan, true);
+    check(&bob, PermissionMode::Plan, true);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use switchboard_config::{Mode, PermissionRules, SourceOrigin};
+use switchboard_config::{PermissionMode, PermissionRules, SourceOrigin};
 use switchboard_core::engine::QueueAccess;
 use switchboard_core::permission::{
     AnswerLifetime, AskReason, DecisionReason, HookVerdict, JudgedCall, PermissionSubject,
@@ -13,8 +13,14 @@ use switchboard_wire::json::Raw;
 
 use super::{local, permissions, rules_of};
 
-const MODES: [Mode; 6] =
-    [Mode::Default, Mode::Client, Mode::Plan, Mode::Auto, Mode::BypassPermissions, Mode::DontAsk];
+const MODES: [PermissionMode; 6] = [
+    PermissionMode::Default,
+    PermissionMode::Client,
+    PermissionMode::Plan,
+    PermissionMode::Auto,
+    PermissionMode::BypassPermissions,
+    PermissionMode::DontAsk,
+];
 const RULES: [&str; 4] = ["none", "allow", "ask", "deny"];
 const READ_ONLY: ToolAnnotations = ToolAnnotations {
     read_only_hint: Some(true),
@@ -35,7 +41,7 @@ fn hooks() -> [(&'static str, HookVerdict); 4] {
 /// One call of `mcp__s__t`, with everything else the same in each test.
 #[derive(Clone)]
 struct Case {
-    mode: Mode,
+    mode: PermissionMode,
     rules: Vec<(&'static str, &'static str)>,
     hook: HookVerdict,
     annotations: ToolAnnotations,
@@ -46,7 +52,7 @@ struct Case {
 }
 
 impl Case {
-    fn in_mode(mode: Mode) -> Self {
+    fn in_mode(mode: PermissionMode) -> Self {
         Self {
             mode,
             rules: Vec::new(),
@@ -200,7 +206,8 @@ fn word(verdict: &PermissionVerdict) -> &'static str {
 }
 
 fn lawful(case: &Case, said: [&str; 2]) -> &'static str {
-    let planned = case.mode == Mode::Plan && case.annotations == ToolAnnotations::default();
+    let planned =
+        case.mode == PermissionMode::Plan && case.annotations == ToolAnnotations::default();
     if said.contains(&"deny") || planned {
         return "deny";
     }
@@ -208,14 +215,16 @@ fn lawful(case: &Case, said: [&str; 2]) -> &'static str {
         return "allow";
     }
     if said.contains(&"ask") || case.interaction == ToolInteraction::Required {
-        return if case.mode == Mode::DontAsk { "deny" } else { "ask" };
+        return if case.mode == PermissionMode::DontAsk { "deny" } else { "ask" };
     }
     match case.mode {
         _ if said.contains(&"allow") => "allow",
-        Mode::Client | Mode::Plan | Mode::BypassPermissions => "allow",
-        Mode::Default => "ask",
-        Mode::DontAsk => "deny",
-        Mode::Auto => "classify",
+        PermissionMode::Client | PermissionMode::Plan | PermissionMode::BypassPermissions => {
+            "allow"
+        }
+        PermissionMode::Default => "ask",
+        PermissionMode::DontAsk => "deny",
+        PermissionMode::Auto => "classify",
     }
 }
 
@@ -224,19 +233,19 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     let undecided = || ToolMemory::with_yes(AskReason::Undecided, AnswerLifetime::Project);
     let to_rule =
         || ToolMemory::with_yes(AskReason::Rule("mcp__s__t".into()), AnswerLifetime::Session);
-    let default = || Case::in_mode(Mode::Default);
+    let default = || Case::in_mode(PermissionMode::Default);
     let check = |case: Case, remembered, expected: &str| {
         let verdict = Case { remembered, ..case }.verdict();
         assert_eq!(verdict.to_string(), expected);
     };
     check(default(), undecided(), "allow: answered before: Always allow in this project");
     check(
-        Case::in_mode(Mode::Auto),
+        Case::in_mode(PermissionMode::Auto),
         undecided(),
         "allow: answered before: Always allow in this project",
     );
     check(
-        Case::in_mode(Mode::DontAsk),
+        Case::in_mode(PermissionMode::DontAsk),
         undecided(),
         "allow: answered before: Always allow in this project",
     );
@@ -245,7 +254,7 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     let rule = "rule `mcp__s__t` (user scope, settings.json:1:1)";
     check(asks(), undecided(), &format!("ask: {rule}"));
     check(asks(), to_rule(), "allow: answered before: Allow for this session");
-    let quiet = Case::in_mode(Mode::DontAsk).with_rule("ask");
+    let quiet = Case::in_mode(PermissionMode::DontAsk).with_rule("ask");
     check(quiet.clone(), to_rule(), "allow: answered before: Allow for this session");
     check(quiet, undecided(), &format!("deny: {rule}; mode `dontAsk` does not ask"));
     check(default().with_rule("deny"), undecided(), &format!("deny: {rule}"));
@@ -254,14 +263,14 @@ fn a_remembered_answer_counts_for_exactly_its_question() {
     check(Case { hook, ..asks() }, to_rule(), "ask: a hook says: look at it");
     let wants = Case { interaction: ToolInteraction::Required, ..default() };
     check(wants, undecided(), "ask: the tool wants a person to look at each call");
-    check(Case::in_mode(Mode::Plan), undecided(), "deny: mode `plan`");
+    check(Case::in_mode(PermissionMode::Plan), undecided(), "deny: mode `plan`");
     // A no is a deny.
     check(
         default().with_rule("allow"),
         ToolMemory::with_no(),
         "deny: answered before: Always deny",
     );
-    let bypass = Case::in_mode(Mode::BypassPermissions);
+    let bypass = Case::in_mode(PermissionMode::BypassPermissions);
     check(bypass, ToolMemory::with_no(), "deny: answered before: Always deny");
 }
 
@@ -283,15 +292,18 @@ fn a_verdict_can_be_kept() {
     let check = |case: Case, expected: &str| {
         assert_eq!(serde_json::to_string(&case.verdict()).unwrap(), expected);
     };
-    check(Case::in_mode(Mode::Auto), r#"{"verdict":"classify"}"#);
-    check(Case::in_mode(Mode::Plan), r#"{"verdict":"deny","because":{"by":"mode","mode":"plan"}}"#);
+    check(Case::in_mode(PermissionMode::Auto), r#"{"verdict":"classify"}"#);
     check(
-        Case::in_mode(Mode::DontAsk).with_rule("ask"),
+        Case::in_mode(PermissionMode::Plan),
+        r#"{"verdict":"deny","because":{"by":"mode","mode":"plan"}}"#,
+    );
+    check(
+        Case::in_mode(PermissionMode::DontAsk).with_rule("ask"),
         r#"{"verdict":"deny","because":{"by":"nobody-asked","ask":{"by":"rule","text":"mcp__s__t","scope":"user","at":{"origin":"settings.json","line":1,"column":1}}}}"#,
     );
     let remembered = ToolMemory::with_yes(AskReason::Undecided, AnswerLifetime::Always);
     check(
-        Case { remembered, ..Case::in_mode(Mode::Default) },
+        Case { remembered, ..Case::in_mode(PermissionMode::Default) },
         r#"{"verdict":"allow","because":{"by":"remembered","answer":"always"}}"#,
     );
 }

@@ -9,8 +9,8 @@ mod memory;
 mod rules;
 
 use switchboard_config::{
-    ArgumentCondition, ConditionalRule, Mode, PermissionRule, PermissionRules, RuleAudience, Scope,
-    SourceOrigin, ToolPattern,
+    ArgumentCondition, ConditionalRule, PermissionMode, PermissionRule, PermissionRules,
+    RuleAudience, Scope, SourceOrigin, ToolPattern,
 };
 use switchboard_core::EngineProblem;
 use switchboard_core::permission::{RulePrincipal, WorkspacePermissions};
@@ -58,7 +58,7 @@ fn local() -> RulePrincipal {
 
 fn permissions(
     lines: &[(&str, &str)],
-    mode: Mode,
+    mode: PermissionMode,
     configured: &[&str],
 ) -> (WorkspacePermissions, Vec<EngineProblem>) {
     let configured: Vec<String> = configured.iter().map(|name| (*name).to_owned()).collect();

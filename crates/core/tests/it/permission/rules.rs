@@ -1,6 +1,6 @@
 //! Tests of permission rules: which tools a rule matches.
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::EngineProblemKind;
 use switchboard_core::permission::JudgedCall;
 use switchboard_wire::json::Raw;
@@ -10,7 +10,7 @@ use super::{local, permissions};
 /// Which kinds of rules reach a tool where one text stands as a rule of each kind.
 fn reach(rule: &str, configured: &[&str], server: &str, tool: &str) -> String {
     let lines = [("deny", rule), ("ask", rule), ("allow", rule)];
-    let (permissions, _) = permissions(&lines, Mode::Default, configured);
+    let (permissions, _) = permissions(&lines, PermissionMode::Default, configured);
     let (principal, arguments) = (local(), Raw::empty_object());
     let call = JudgedCall { principal: &principal, arguments: &arguments };
     let ruling = permissions.matching_rules(server, tool, call);
@@ -66,7 +66,7 @@ fn what_takes_away_does_so_in_every_reading_and_what_permits_has_one() {
 #[test]
 fn a_rule_that_could_mean_two_servers_is_a_problem() {
     let check = |rule, configured: &[&str], expected: &[&str]| {
-        let (_, problems) = permissions(&[("allow", rule)], Mode::Default, configured);
+        let (_, problems) = permissions(&[("allow", rule)], PermissionMode::Default, configured);
         assert!(problems.iter().all(|problem| problem.kind == EngineProblemKind::AmbiguousRule));
         assert!(problems.iter().all(|problem| problem.item.as_deref() == Some(rule)));
         let messages: Vec<_> = problems.iter().map(|problem| &*problem.message).collect();
@@ -95,7 +95,8 @@ fn a_rule_that_could_mean_two_servers_is_a_problem() {
 #[test]
 fn what_is_denied_is_hidden() {
     let check = |rule, server, tool, hides_server, hides_tool| {
-        let (permissions, _) = permissions(&[("deny", rule)], Mode::Default, &["a", "a__b"]);
+        let (permissions, _) =
+            permissions(&[("deny", rule)], PermissionMode::Default, &["a", "a__b"]);
         let hides_tool_now = permissions.hiding_rule(server, tool, &local()).is_some();
         let found = (permissions.hides_server(server, &local()), hides_tool_now);
         assert_eq!(found, (hides_server, hides_tool), "{rule} {server} {tool}");
@@ -116,11 +117,12 @@ fn what_is_denied_is_hidden() {
 #[test]
 fn the_rule_that_would_allow_a_tool_allows_exactly_that() {
     let check = |configured: &[&str], server, tool, expected: Option<&str>| {
-        let (silent, _) = permissions(&[], Mode::Default, configured);
+        let (silent, _) = permissions(&[], PermissionMode::Default, configured);
         let rule = silent.allow_rule_for(server, tool);
         assert_eq!(rule.as_deref(), expected);
         if let Some(rule) = rule {
-            let (talking, problems) = permissions(&[("allow", &rule)], Mode::Default, configured);
+            let (talking, problems) =
+                permissions(&[("allow", &rule)], PermissionMode::Default, configured);
             let (principal, arguments) = (local(), Raw::empty_object());
             let call = JudgedCall { principal: &principal, arguments: &arguments };
             assert!(

@@ -109,7 +109,7 @@ impl BridgeView {
         uri: &str,
         caller: &Caller,
     ) -> Result<Option<String>, RpcError> {
-        if self.address_form() == UiAddressForm::Own || !is_ui_uri(uri) {
+        if self.address_form() == UiAddressForm::Original || !is_ui_uri(uri) {
             return Ok(None);
         }
         let Some(catalog) = self.bridge().engine.catalog_of(caller) else { return Ok(None) };

@@ -2,7 +2,7 @@
 //!
 //! Used by `lists`, `call`, `tasks`, `audience` and `apps`. Only members that hold an address are replaced; texts that
 //! mention one, and every other byte, pass unchanged. A view of one server needs no translation
-//! ([`UiAddressForm::Own`]). The form of addresses is in `apps::address`.
+//! ([`UiAddressForm::Original`]). The form of addresses is in `apps::address`.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ const UI_MEMBERS: [&[&str]; 3] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum UiAddressForm {
     /// As its one server names them.
-    Own,
+    Original,
     /// With the server in the address.
     Qualified,
 }
@@ -50,14 +50,14 @@ impl UiAddressForm {
     /// The form for clients that see this part.
     pub(in super::super) fn of_part(part: &ViewSelection) -> Self {
         match part {
-            ViewSelection::Server(_) => Self::Own,
+            ViewSelection::Server(_) => Self::Original,
             ViewSelection::Everything | ViewSelection::Agent(_) => Self::Qualified,
         }
     }
 
     /// The address for clients of a server's resource, if it differs from the server's URI.
     pub(in super::super) fn address(self, server: &str, uri: &str) -> Option<String> {
-        if self == Self::Own { None } else { address::to_address(server, uri) }
+        if self == Self::Original { None } else { address::to_address(server, uri) }
     }
 
     /// A tool of a list, with the address of its UI.
@@ -71,7 +71,7 @@ impl UiAddressForm {
     }
 
     fn translate_members(self, item: Raw, server: &str, paths: &[&[&str]]) -> Raw {
-        if self == Self::Own || !could_hold_address(item.as_str()) {
+        if self == Self::Original || !could_hold_address(item.as_str()) {
             return item;
         }
         // Items of a list have no key twice where these members stand: the catalog refuses those.
@@ -87,7 +87,7 @@ impl UiAddressForm {
         server: Option<&str>,
     ) -> Result<Raw, RpcError> {
         let Some(server) = server else { return Ok(result) };
-        if self == Self::Own || !could_hold_address(result.as_str()) {
+        if self == Self::Original || !could_hold_address(result.as_str()) {
             return Ok(result);
         }
         let translated = match asked {
@@ -113,7 +113,7 @@ impl UiAddressForm {
     ) -> Result<InputRequest, RpcError> {
         let params = question.params.as_str();
         let is_sampling = question.method == method::SAMPLE;
-        if self == Self::Own || !is_sampling || !could_hold_address(params) {
+        if self == Self::Original || !is_sampling || !could_hold_address(params) {
             return Ok(question);
         }
         let translated = edit_sampling(params, server);
@@ -130,7 +130,7 @@ impl UiAddressForm {
         state: Raw,
         server: &str,
     ) -> Result<Raw, RpcError> {
-        if self == Self::Own || !could_hold_address(state.as_str()) {
+        if self == Self::Original || !could_hold_address(state.as_str()) {
             return Ok(state);
         }
         let mut state = state;
@@ -159,7 +159,7 @@ impl UiAddressForm {
 
     /// The server that a client's request names with the address of a UI resource, and the parameters for the server.
     pub(in super::super) fn find_request(self, asked: &HandlerRequest) -> Option<AddressedRequest> {
-        if self == Self::Own || !could_hold_address(asked.params.as_str()) {
+        if self == Self::Original || !could_hold_address(asked.params.as_str()) {
             return None;
         }
         let path: &[&str] = match &*asked.method {
@@ -344,7 +344,8 @@ mod tests {
             let form = UiAddressForm::Qualified;
             let translated = form.translate_result(asked, raw(result), Some("s")).unwrap();
             assert_eq!(translated.as_str(), expected);
-            let own = UiAddressForm::Own.translate_result(asked, raw(result), Some("s")).unwrap();
+            let own =
+                UiAddressForm::Original.translate_result(asked, raw(result), Some("s")).unwrap();
             assert_eq!(own.as_str(), result);
         };
         let tool = method::TOOLS_CALL;
@@ -399,7 +400,8 @@ mod tests {
             let translated = form.translate_question(question(method, params), "s").unwrap();
             assert_eq!((&*translated.key, &*translated.method), ("q", method));
             assert_eq!(translated.params.as_str(), expected);
-            let own = UiAddressForm::Own.translate_question(question(method, params), "s").unwrap();
+            let own =
+                UiAddressForm::Original.translate_question(question(method, params), "s").unwrap();
             assert_eq!(own.params.as_str(), params);
         };
         check(
@@ -473,7 +475,7 @@ mod tests {
             let found = UiAddressForm::Qualified.find_request(&asked);
             let found = found.as_ref().map(|found| (&*found.server, found.params.as_str()));
             assert_eq!(found, expected, "{params}");
-            assert!(UiAddressForm::Own.find_request(&asked).is_none());
+            assert!(UiAddressForm::Original.find_request(&asked).is_none());
         };
         check(
             method::RESOURCES_READ,

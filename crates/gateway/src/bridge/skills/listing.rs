@@ -31,7 +31,7 @@ const MAX_SERVER_CURSOR_BYTES: usize = 4096;
 const MAX_CURSOR_BYTES: usize = 4 << 20;
 
 /// A page that is to be read.
-struct WantedPage {
+struct PageRequest {
     server: String,
     /// The server's own cursor; `None` for its first page.
     cursor: Option<String>,
@@ -68,7 +68,7 @@ impl BridgeView {
                 return Err(RpcError::new(code::METHOD_NOT_FOUND, text));
             }
             None => {
-                let first = |server| WantedPage { server, cursor: None };
+                let first = |server| PageRequest { server, cursor: None };
                 servers.iter().cloned().map(first).collect()
             }
         };
@@ -88,7 +88,7 @@ impl BridgeView {
         &self,
         caller: &Caller,
         asked: &HandlerRequest,
-        WantedPage { server, cursor }: WantedPage,
+        PageRequest { server, cursor }: PageRequest,
     ) -> SkillPage {
         let quoted = cursor.as_deref().map(quote);
         let edit = match &quoted {
@@ -202,7 +202,7 @@ fn encode_cursor(pages: &[SkillPage]) -> Option<String> {
     Some(URL_SAFE_NO_PAD.encode(json!(further).to_string()))
 }
 
-fn decode_cursor(cursor: &Raw) -> Result<Vec<WantedPage>, RpcError> {
+fn decode_cursor(cursor: &Raw) -> Result<Vec<PageRequest>, RpcError> {
     let bad =
         || call::invalid_params("`cursor` is none that `skills/list` gave; list again without it");
     let text = cursor.to_text().filter(|text| text.len() <= MAX_CURSOR_BYTES).ok_or_else(bad)?;
@@ -213,6 +213,6 @@ fn decode_cursor(cursor: &Raw) -> Result<Vec<WantedPage>, RpcError> {
     if names.is_empty() || names.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(bad());
     }
-    let page = |(server, cursor)| WantedPage { server, cursor: Some(cursor) };
+    let page = |(server, cursor)| PageRequest { server, cursor: Some(cursor) };
     Ok(further.into_iter().map(page).collect())
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_core::dispatch::{CallOutcome, PendingQuestion, QuestionAnswer};
-use switchboard_core::principal_share::{PoolRoom, find_room};
+use switchboard_core::principal_share::{PoolSpace, find_room};
 use switchboard_core::{CallError, CallEvent, RunningCall};
 use switchboard_wire::client::{InputRequest, InputResponse};
 use switchboard_wire::envelope::RpcError;
@@ -33,12 +33,12 @@ pub(in super::super) struct LocalTasks(Arc<Mutex<LocalTaskTable>>);
 
 #[derive(Default)]
 struct LocalTaskTable {
-    there: HashMap<u64, KeptTask>,
+    there: HashMap<u64, RunningTask>,
     next: u64,
 }
 
 /// A task, and the handle of the future that runs it and keeps it until its time is up.
-type KeptTask = (Arc<LocalTask>, AbortOnDropHandle<()>);
+type RunningTask = (Arc<LocalTask>, AbortOnDropHandle<()>);
 
 /// One local task.
 pub(in super::super) struct LocalTask {
@@ -154,14 +154,15 @@ impl LocalTasks {
 impl LocalTaskTable {
     /// Makes room for a task of a principal. Returns the task that has to go for it: of the principal that keeps the
     /// most tasks, the oldest that has ended.
-    fn make_room(&mut self, principal: &str) -> Result<Option<KeptTask>, TooManyTasks> {
+    fn make_room(&mut self, principal: &str) -> Result<Option<RunningTask>, TooManyTasks> {
         let holders = self.there.values().map(|(task, _)| task.owner.1.as_str());
         let giver = match find_room(MAX_LOCAL_TASKS, holders, principal) {
-            PoolRoom::Free => return Ok(None),
-            PoolRoom::Own => return Err(TooManyTasks),
-            PoolRoom::Other(giver) => giver,
+            PoolSpace::Free => return Ok(None),
+            PoolSpace::EvictCaller => return Err(TooManyTasks),
+            PoolSpace::Other(giver) => giver,
         };
-        let ended = |(_, (task, _)): &(&u64, &KeptTask)| task.owner.1 == giver && task.has_ended();
+        let ended =
+            |(_, (task, _)): &(&u64, &RunningTask)| task.owner.1 == giver && task.has_ended();
         let oldest = self.there.iter().filter(ended).map(|(number, _)| *number).min();
         let given_up = oldest.and_then(|number| self.there.remove(&number));
         given_up.map(Some).ok_or(TooManyTasks)

@@ -33,7 +33,7 @@ pub(in crate::face) struct Peer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LocalUser {
     /// The user who runs this hub.
-    Own,
+    HubUser,
     /// Another user; `None` if the kernel does not say which.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Other(Option<u32>),
@@ -58,7 +58,7 @@ impl Peer {
 
     /// Whether a process of our own user, on this machine, is at the other end.
     pub(super) async fn is_same_user(&self) -> bool {
-        self.is_local() && self.user().await == LocalUser::Own
+        self.is_local() && self.user().await == LocalUser::HubUser
     }
 
     /// The key under which connections are counted.
@@ -67,7 +67,7 @@ impl Peer {
             return PeerKey::of_address(self.remote.ip());
         }
         match self.user().await {
-            LocalUser::Own => PeerKey::OwnUser,
+            LocalUser::HubUser => PeerKey::HubUser,
             LocalUser::Other(user) => PeerKey::OtherUser(user),
         }
     }
@@ -94,7 +94,7 @@ async fn local_user(remote: SocketAddr, local: SocketAddr) -> LocalUser {
         }
     };
     if owner == Some(nix::unistd::geteuid().as_raw()) {
-        return LocalUser::Own;
+        return LocalUser::HubUser;
     }
     LocalUser::Other(owner)
 }
@@ -117,7 +117,7 @@ async fn listed_owner(remote: SocketAddr, local: SocketAddr) -> Option<u32> {
 /// Other systems have no socket table; a loopback address counts as our own user.
 #[cfg(not(target_os = "linux"))]
 async fn local_user(_: SocketAddr, _: SocketAddr) -> LocalUser {
-    LocalUser::Own
+    LocalUser::HubUser
 }
 
 /// The user of the socket that is bound to `near` and connected to `far`, in a table of the kernel.

@@ -52,7 +52,7 @@ pub(super) struct SettingFailure(Arc<OnceLock<ReplicaError>>);
 
 /// The next step of a call.
 pub(super) enum CallStep {
-    Said(ByteString),
+    Message(ByteString),
     /// The answer; `None` if the call was cancelled.
     Answered(Option<Rope>),
 }
@@ -139,15 +139,15 @@ impl<V: ServerHandler> SessionCall<V> {
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<CallStep> {
         if let Some(text) = self.said.pop_front() {
-            return Poll::Ready(CallStep::Said(text));
+            return Poll::Ready(CallStep::Message(text));
         }
         let polled = self.poll_answer(cx);
         match (self.said.pop_front(), polled) {
-            (Some(text), Poll::Pending) => Poll::Ready(CallStep::Said(text)),
+            (Some(text), Poll::Pending) => Poll::Ready(CallStep::Message(text)),
             (Some(text), Poll::Ready(answer)) => {
                 // Messages before the answer are returned first.
                 self.answering = Some(std::future::ready(answer).boxed());
-                Poll::Ready(CallStep::Said(text))
+                Poll::Ready(CallStep::Message(text))
             }
             (None, Poll::Ready(answer)) => Poll::Ready(CallStep::Answered(answer)),
             (None, Poll::Pending) => Poll::Pending,
@@ -170,10 +170,10 @@ impl<V: ServerHandler> SessionCall<V> {
     pub(super) async fn run(mut self) {
         loop {
             match (self.next().await, self.stream) {
-                (CallStep::Said(text), Some(stream)) => {
+                (CallStep::Message(text), Some(stream)) => {
                     self.session().log().say(stream, &text, message_weight(&text));
                 }
-                (CallStep::Said(text), None) => self.session().say_aside(&text),
+                (CallStep::Message(text), None) => self.session().say_aside(&text),
                 (CallStep::Answered(answer), stream) => {
                     if let Some(stream) = stream {
                         let text = answer.map(Rope::into_text);

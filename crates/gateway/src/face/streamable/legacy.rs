@@ -139,14 +139,14 @@ async fn answer<F: ViewProvider>(
         AcceptedMedia::Events => None,
         AcceptedMedia::Json => loop {
             match call.next().await {
-                CallStep::Said(text) => session.say_aside(&text),
+                CallStep::Message(text) => session.say_aside(&text),
                 CallStep::Answered(answer) => return whole(face, answer, call.release()),
             }
         },
         AcceptedMedia::Both => {
             match tokio::time::timeout(face.options.times.first_word, call.next()).await {
                 Ok(CallStep::Answered(answer)) => return whole(face, answer, call.release()),
-                Ok(CallStep::Said(text)) => Some(text),
+                Ok(CallStep::Message(text)) => Some(text),
                 Err(_) => None,
             }
         }
@@ -226,7 +226,7 @@ fn resume_lost<V: ServerHandler>(
 
 fn not_read(reason: StreamReadError) -> HttpRefusal {
     match reason {
-        StreamReadError::Taken => {
+        StreamReadError::HasReader => {
             let text = "this session's stream is open already; close it first";
             HttpRefusal::new(RefusalReason::Session, StatusCode::CONFLICT, text)
         }

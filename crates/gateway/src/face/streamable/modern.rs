@@ -51,7 +51,7 @@ struct Exchange {
 
 /// The next step of an exchange.
 enum ExchangeStep {
-    Said(ByteString),
+    Message(ByteString),
     Answered(Answer),
 }
 
@@ -70,7 +70,7 @@ pub(super) async fn post<F: ViewProvider>(
     match request.method().as_ref() {
         method::LISTEN => return Box::pin(listen(face, owner, view, takes, request)).await,
         method::TOOLS_CALL => {
-            let checked = view.book.check(&view.handler, headers, &request).await;
+            let checked = view.mirrored_headers.check(&view.handler, headers, &request).await;
             checked.map_err(|refusal| refusal.with_id(Some(&id)))?;
         }
         _ => {}
@@ -115,9 +115,9 @@ async fn answer<F: ViewProvider>(
                 let text = answer.text().clone().into();
                 return json_charged(answer_status(&answer), text, exchange.charge);
             }
-            Ok(Some(ExchangeStep::Said(_))) if takes == AcceptedMedia::Json => {}
+            Ok(Some(ExchangeStep::Message(_))) if takes == AcceptedMedia::Json => {}
             Ok(None) => return Ok(empty_response(StatusCode::ACCEPTED)),
-            Ok(Some(ExchangeStep::Said(text))) => break Some(text),
+            Ok(Some(ExchangeStep::Message(text))) => break Some(text),
             Ok(Some(ExchangeStep::Answered(answer))) => break Some(answer.text().clone()),
             Err(_) => break None,
         }
@@ -175,7 +175,7 @@ async fn listen<F: ViewProvider>(
         Exchange::for_subscription(&view, request, face.serve_options(owner)).await?;
     // The first message is an acknowledgement, or an error with its own status.
     let first = match exchange.next().await {
-        Some(ExchangeStep::Said(text)) => text,
+        Some(ExchangeStep::Message(text)) => text,
         Some(ExchangeStep::Answered(answer)) => answer.text().clone(),
         None => return Ok(empty_response(StatusCode::ACCEPTED)),
     };
@@ -249,7 +249,7 @@ impl Exchange {
             tokio::select! {
                 biased;
                 Ok(Some(LinkFrame::Text(text))) = self.voice.next() => {
-                    return Some(ExchangeStep::Said(text));
+                    return Some(ExchangeStep::Message(text));
                 }
                 answer = answering => {
                     self.answer = answer;
@@ -259,7 +259,7 @@ impl Exchange {
         }
         // Messages before the answer are returned first.
         match unconstrained(self.voice.next()).now_or_never() {
-            Some(Ok(Some(LinkFrame::Text(text)))) => Some(ExchangeStep::Said(text)),
+            Some(Ok(Some(LinkFrame::Text(text)))) => Some(ExchangeStep::Message(text)),
             _ => self.answer.take().map(ExchangeStep::Answered),
         }
     }
@@ -268,7 +268,7 @@ impl Exchange {
     fn events(self) -> impl Stream<Item = OutgoingEvent> + Send + 'static {
         stream::unfold(self, |mut exchange| async move {
             let text = match exchange.next().await? {
-                ExchangeStep::Said(text) => text,
+                ExchangeStep::Message(text) => text,
                 ExchangeStep::Answered(answer) => answer.text().clone(),
             };
             Some((OutgoingEvent::message(None, &text), exchange))

@@ -217,7 +217,7 @@ impl<V: ServerHandler> StreamableSession<V> {
         let primed = self.version >= Version::V2025_11_25;
         let events = {
             let mut log = self.log();
-            let priming = if primed { Priming::Wanted } else { Priming::Unknown };
+            let priming = if primed { Priming::Enabled } else { Priming::Unknown };
             let stream = log.open_for(priming, call.request());
             let events = log.follow(stream);
             if let Some(text) = first {

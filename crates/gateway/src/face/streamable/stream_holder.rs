@@ -23,14 +23,14 @@ pub(super) struct StreamHolder {
     own: ReplicaTag,
     /// The name of the session among replicas.
     name: String,
-    known: Mutex<KnownHolder>,
+    known: Mutex<HolderState>,
     notices: QueueSender<SessionNotice>,
     /// The notices, until the session's task takes them.
     waiting: Mutex<Option<QueueReceiver<SessionNotice>>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KnownHolder {
+enum HolderState {
     Nobody,
     /// The others were asked at this time.
     Sought(Instant),
@@ -43,7 +43,7 @@ impl StreamHolder {
     /// The holder of a session that begins here: nobody yet.
     pub(super) fn new(own: ReplicaTag, name: String) -> Self {
         let (notices, waiting) = queue::bounded_queue(NOTICE_QUEUE);
-        let known = Mutex::new(KnownHolder::Nobody);
+        let known = Mutex::new(HolderState::Nobody);
         Self { own, name, known, notices, waiting: Mutex::new(Some(waiting)) }
     }
 
@@ -54,13 +54,13 @@ impl StreamHolder {
 
     /// Asks the others who holds the stream of a session that goes on here.
     pub(super) fn seek(&self) {
-        *self.known.lock() = KnownHolder::Sought(Instant::now());
+        *self.known.lock() = HolderState::Sought(Instant::now());
         self.tell(SessionNoticeKind::StreamSought, String::new());
     }
 
     /// Notes that the stream is read here, and tells the others.
     pub(super) fn hold(&self) {
-        *self.known.lock() = KnownHolder::Replica(self.own);
+        *self.known.lock() = HolderState::Replica(self.own);
         self.tell_holder();
     }
 
@@ -71,20 +71,20 @@ impl StreamHolder {
 
     /// Notes that another replica holds the stream.
     pub(super) fn note(&self, holder: ReplicaTag) {
-        *self.known.lock() = KnownHolder::Replica(holder);
+        *self.known.lock() = HolderState::Replica(holder);
     }
 
     /// Whether the stream was last read here.
     pub(super) fn is_here(&self) -> bool {
-        *self.known.lock() == KnownHolder::Replica(self.own)
+        *self.known.lock() == HolderState::Replica(self.own)
     }
 
     /// Passes a message that belongs to no call on to the replica that holds the stream, if that may be another one.
     pub(super) fn pass_on(&self, text: &ByteString) {
         let is_elsewhere = match *self.known.lock() {
-            KnownHolder::Nobody => false,
-            KnownHolder::Sought(asked) => asked.elapsed() < ANSWER_TIME,
-            KnownHolder::Replica(tag) => tag != self.own,
+            HolderState::Nobody => false,
+            HolderState::Sought(asked) => asked.elapsed() < ANSWER_TIME,
+            HolderState::Replica(tag) => tag != self.own,
         };
         if is_elsewhere {
             self.tell(SessionNoticeKind::ToClient, text.to_string());

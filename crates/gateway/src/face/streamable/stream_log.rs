@@ -69,7 +69,7 @@ pub(super) enum MessageWeight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamReadError {
     /// The stream has a reader already.
-    Taken,
+    HasReader,
     /// The stream is no longer kept, or never existed.
     Forgotten,
 }
@@ -95,7 +95,7 @@ impl StreamLog {
         let stream = self.next;
         self.next += 1;
         let mut track = StreamTrack { request: request.cloned(), ..StreamTrack::default() };
-        if priming == Priming::Wanted {
+        if priming == Priming::Enabled {
             let place = EventPosition { stream, event: track.next };
             track.next += 1;
             let id = EventId { replica: self.replica, place, request: request.cloned() };
@@ -171,7 +171,7 @@ impl StreamLog {
     ) -> Result<impl Stream<Item = OutgoingEvent> + Send + use<>, StreamReadError> {
         let own = self.streams.get(&SESSION_STREAM).ok_or(StreamReadError::Forgotten)?;
         if own.reader.as_ref().is_some_and(EventSender::is_read) {
-            return Err(StreamReadError::Taken);
+            return Err(StreamReadError::HasReader);
         }
         let unread = own.unread;
         Ok(self.attach(SESSION_STREAM, unread))
@@ -231,7 +231,7 @@ impl StreamLog {
 /// Whether a stream begins with an event from which it can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Priming {
-    Wanted,
+    Enabled,
     /// Not supported: older clients take an event without data for a broken message.
     Unknown,
 }
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_stream_is_read_from_anywhere() {
         let mut log = log(100, 100);
-        let stream = log.open_for(Priming::Wanted, None);
+        let stream = log.open_for(Priming::Enabled, None);
         say(&mut log, stream, 2, MessageWeight::Must);
         log.finish(stream, Some(&"{}".into()));
         assert_eq!(now(log.follow(stream)), (4, true));
@@ -286,7 +286,7 @@ mod tests {
         let mut log = log(100, 100);
         say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
         let reader = log.listen().unwrap();
-        assert_eq!(log.listen().err(), Some(StreamReadError::Taken));
+        assert_eq!(log.listen().err(), Some(StreamReadError::HasReader));
         say(&mut log, SESSION_STREAM, 1, MessageWeight::Must);
         assert_eq!(now(reader), (3, false));
         assert_eq!(log.read(), 0);
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn the_oldest_events_go_first() {
         let mut log = log(3, 100);
-        let first = log.open_for(Priming::Wanted, None);
+        let first = log.open_for(Priming::Enabled, None);
         log.finish(first, Some(&"{}".into()));
         say(&mut log, SESSION_STREAM, 2, MessageWeight::Must);
         assert_eq!(now(log.resume(EventPosition { stream: first, event: 0 }).unwrap()), (1, true));

@@ -31,7 +31,7 @@ struct ViewTable<V>(HashMap<SessionOwner, Arc<SharedView<V>>>);
 pub(super) struct SharedView<V> {
     pub(super) handler: Arc<V>,
     pub(super) changes: ChangeBroadcaster,
-    pub(super) book: MirroredHeaders,
+    pub(super) mirrored_headers: MirroredHeaders,
     used: Mutex<Instant>,
     /// Ends the task that follows the view's changes when the view is dropped.
     _followed: DropGuard,
@@ -153,7 +153,7 @@ impl<V> SharedView<V> {
         let view = Arc::new(Self {
             handler: opened.view,
             changes: opened.changes,
-            book: MirroredHeaders::default(),
+            mirrored_headers: MirroredHeaders::default(),
             used: Mutex::new(Instant::now()),
             _followed: over.clone().drop_guard(),
         });
@@ -178,7 +178,7 @@ impl<V> ToolChangeFollower<V> {
             if let (ChangeNotification::List(ListKind::Tools), Some(view)) =
                 (change.change, view.upgrade())
             {
-                view.book.forget();
+                view.mirrored_headers.forget();
             }
         }
     }

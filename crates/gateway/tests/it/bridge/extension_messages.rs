@@ -1,7 +1,7 @@
 //! Tests of the messages of extensions: progress, cancellation, permission, hidden servers, and peers that misuse them.
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::audit::{CallDecision, CallEnd, CallRecord};
 use switchboard_core::connection::LostCapability;
 use switchboard_core::engine::EngineEventKind;
@@ -151,11 +151,11 @@ async fn a_notification_of_a_server_reaches_clients_without_extensions() {
 async fn messages_of_extensions_are_recorded_with_the_decision() {
     let name = format!("mcp__one__method:{}", "things/list");
     for (settings, mode, is_allowed) in [
-        (json!({}), Mode::Client, true),
-        (json!({}), Mode::Plan, false),
-        (json!({}), Mode::DontAsk, false),
-        (json!({ "permissions": { "deny": [name] } }), Mode::Client, false),
-        (json!({ "permissions": { "deny": ["mcp__one"] } }), Mode::Client, false),
+        (json!({}), PermissionMode::Client, true),
+        (json!({}), PermissionMode::Plan, false),
+        (json!({}), PermissionMode::DontAsk, false),
+        (json!({ "permissions": { "deny": [name] } }), PermissionMode::Client, false),
+        (json!({ "permissions": { "deny": ["mcp__one"] } }), PermissionMode::Client, false),
     ] {
         let about = format!("{settings} {mode:?}");
         let server = ThingServer::new("{}");
@@ -180,7 +180,7 @@ async fn messages_of_extensions_are_recorded_with_the_decision() {
             until_got(&server.notified, "things/list 1").await;
         } else {
             assert!(matches!(request.decision, Some(CallDecision::Denied(_))), "{about}");
-            assert!(matches!(request.ended, CallEnd::Refused), "{:?}", request.ended);
+            assert!(matches!(request.end, CallEnd::Refused), "{:?}", request.end);
             assert!(server.notified.borrow().is_empty(), "{about}");
         }
         gateway.engine.shutdown().await;

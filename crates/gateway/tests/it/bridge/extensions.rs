@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::audit::CallDecision;
 use switchboard_core::permission::DecisionReason;
 use switchboard_gateway::bridge::BridgeOptions;
@@ -132,7 +132,7 @@ async fn settings_that_differ_are_given_by_server() {
 
 #[tokio::test]
 async fn unknown_methods_are_judged_like_calls() {
-    let check = async |settings: &str, mode: Mode, expected: Option<&str>| {
+    let check = async |settings: &str, mode: PermissionMode, expected: Option<&str>| {
         let server = ThingServer::new("{}");
         let options = BridgeOptions { mode: Some(mode), ..BridgeOptions::default() };
         let gateway = with_settings(&[("one", &server)], Era::Modern, settings, options).await;
@@ -148,22 +148,22 @@ async fn unknown_methods_are_judged_like_calls() {
         gateway.engine.shutdown().await;
     };
     let name = "mcp__one__method:things/list";
-    check("{}", Mode::Client, None).await;
-    check("{}", Mode::BypassPermissions, None).await;
-    check("{}", Mode::Plan, Some(name)).await;
-    check("{}", Mode::DontAsk, Some(name)).await;
+    check("{}", PermissionMode::Client, None).await;
+    check("{}", PermissionMode::BypassPermissions, None).await;
+    check("{}", PermissionMode::Plan, Some(name)).await;
+    check("{}", PermissionMode::DontAsk, Some(name)).await;
 }
 
 #[tokio::test]
 async fn rules_name_methods() {
     let rules = |kind: &str, rule: &str| json!({ "permissions": { kind: [rule] } }).to_string();
     for (settings, mode, is_allowed) in [
-        (rules("deny", "mcp__one__method:things/*"), Mode::Client, false),
-        (rules("deny", "mcp__one"), Mode::Client, false),
-        (rules("deny", "mcp__one__plain"), Mode::Client, true),
-        (rules("allow", "mcp__one__method:things/list"), Mode::DontAsk, true),
-        (rules("allow", "mcp__one__method:things/list"), Mode::Plan, false),
-        (rules("allow", "mcp__one__method:other"), Mode::DontAsk, false),
+        (rules("deny", "mcp__one__method:things/*"), PermissionMode::Client, false),
+        (rules("deny", "mcp__one"), PermissionMode::Client, false),
+        (rules("deny", "mcp__one__plain"), PermissionMode::Client, true),
+        (rules("allow", "mcp__one__method:things/list"), PermissionMode::DontAsk, true),
+        (rules("allow", "mcp__one__method:things/list"), PermissionMode::Plan, false),
+        (rules("allow", "mcp__one__method:other"), PermissionMode::DontAsk, false),
     ] {
         let options = BridgeOptions { mode: Some(mode), ..BridgeOptions::default() };
         let server = ThingServer::new("{}");

@@ -1,7 +1,7 @@
 //! Tests of every feature in every pairing of client and server eras.
 
 use serde_json::{Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_wire::client::{CallRequest, Client, ExchangeEvent, InboxEvent, ListKind};
 use switchboard_wire::server::ChangeNotification;
@@ -217,7 +217,8 @@ async fn a_client_that_subscribes_first_may_call_afterwards() {
 #[tokio::test]
 async fn the_mode_of_the_settings_counts() {
     let settings = r#"{"permissions":{"defaultMode":"dontAsk"}}"#;
-    let bypass = BridgeOptions { mode: Some(Mode::BypassPermissions), ..BridgeOptions::default() };
+    let bypass =
+        BridgeOptions { mode: Some(PermissionMode::BypassPermissions), ..BridgeOptions::default() };
     for (settings, options, is_permitted) in [
         ("{}", BridgeOptions::default(), true),
         (settings, BridgeOptions::default(), false),

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_config::{
-    Desired, DynamicConfig, HostContext, Mode, Platform, ResolveOptions, resolve_desired,
+    Desired, DynamicConfig, HostContext, PermissionMode, Platform, ResolveOptions, resolve_desired,
 };
 use switchboard_core::engine::InProcessServer;
 use switchboard_core::principal::{LOCAL_PRINCIPAL, Principal};
@@ -233,5 +233,5 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
 
 /// Options with the permission mode that asks the caller.
 fn asking() -> BridgeOptions {
-    BridgeOptions { mode: Some(Mode::Default), ..BridgeOptions::default() }
+    BridgeOptions { mode: Some(PermissionMode::Default), ..BridgeOptions::default() }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::catalog::NameStyle;
 use switchboard_gateway::bridge::BridgeOptions;
 use switchboard_gateway::view_provider::ViewSelection;
@@ -35,7 +35,7 @@ fn places() -> Vec<Place> {
 }
 
 impl Place {
-    async fn open(&self, settings: &str, mode: Option<Mode>) -> (Gateway, Client) {
+    async fn open(&self, settings: &str, mode: Option<PermissionMode>) -> (Gateway, Client) {
         let options = BridgeOptions { names: self.style, mode, ..BridgeOptions::default() };
         let gateway = Gateway::before(self.servers, Era::Modern, settings, options).await;
         let (client, inbox) =
@@ -119,7 +119,7 @@ async fn refusals_and_questions_name_the_tool_as_the_client_does() {
         assert_eq!(quoted(&refused.to_string())[0], echo, "{refused}");
         gateway.engine.shutdown().await;
 
-        let (gateway, client) = place.open("{}", Some(Mode::Default)).await;
+        let (gateway, client) = place.open("{}", Some(PermissionMode::Default)).await;
         let mut exchange = client.call(CallRequest::call_tool(&echo, &raw("{}")));
         let message = loop {
             match soon(exchange.next()).await.unwrap() {

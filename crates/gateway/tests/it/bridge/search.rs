@@ -95,9 +95,9 @@ async fn a_long_result_is_read_on_in_by_its_own_principal() {
     while let Ok(event) = events.try_recv() {
         if let EngineEventKind::Called(called) = event.what {
             told.push((
-                called.who.principal.name().to_owned(),
+                called.caller.principal.name().to_owned(),
                 called.name.clone(),
-                called.ended.word(),
+                called.end.word(),
             ));
         }
     }

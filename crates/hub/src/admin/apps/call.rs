@@ -4,7 +4,7 @@
 //! apply to it. It does not place calls.
 
 use serde_json::{Map, Value, json};
-use switchboard_config::Mode;
+use switchboard_config::PermissionMode;
 use switchboard_core::catalog::{Catalog, ListedTool, NameStyle};
 use switchboard_core::permission::UserConsent;
 use switchboard_core::remote::RemoteRequest;
@@ -33,7 +33,7 @@ pub(in crate::admin) fn session(server: &str, id: String) -> Session {
     let mut session = whose.to_session(id);
     session.consent = UserConsent::None;
     // App and tool are of one server: without a rule the app may do no more than its server could do.
-    session.usual_mode = Mode::Client;
+    session.usual_mode = PermissionMode::Client;
     session.capabilities = capabilities(&session.capabilities);
     session
 }

@@ -21,12 +21,12 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::super::events::KnownQuestions;
+use super::super::events::SentQuestions;
 use super::super::routes::query_param;
 use super::super::sse;
 use super::PeopleConsole;
 use super::caller::ConsoleCaller;
-use super::shown::CallShown;
+use super::summary::CallShown;
 
 /// How often a stream looks whether its browser is signed in as it was: a revoked token ends it within a second.
 const SESSION_CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ struct PersonFeed {
 struct Attendance {
     watcher: PrincipalQueueWatcher,
     changes: watch::Receiver<u64>,
-    known: KnownQuestions,
+    known: SentQuestions,
 }
 
 /// `GET /events`.
@@ -113,7 +113,7 @@ impl PersonFeed {
     fn shown(&self, event: &EngineEvent) -> Option<Event> {
         let EngineEventKind::Called(called) = &event.what else { return None };
         // Of the call itself: an event without a principal concerns everybody.
-        if !self.caller.sees(called.who.principal.id()) {
+        if !self.caller.sees(called.caller.principal.id()) {
             return None;
         }
         let line = AuditCallLine::from_record(called);
@@ -127,7 +127,7 @@ impl Attendance {
     fn new(watcher: PrincipalQueueWatcher) -> Self {
         let mut changes = watcher.queue().changes();
         changes.mark_changed();
-        Self { watcher, changes, known: KnownQuestions::default() }
+        Self { watcher, changes, known: SentQuestions::default() }
     }
 
     /// Waits for a change of the queue, and returns its events; forever without a queue.

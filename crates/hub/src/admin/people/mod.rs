@@ -9,7 +9,7 @@
 
 mod caller;
 mod feed;
-mod shown;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use super::routes::{JsonBody, json};
 use super::{AdminApi, accounts, activity, console, questions};
 use crate::access::{BROWSER_PAGE_PATH, BrowserSessions, CONSOLE_PATH};
 use caller::{ConsoleCaller, ConsoleRole};
-use shown::{CallShown, ClientShown, ServerShown};
+use summary::{CallShown, ClientShown, ServerShown};
 
 /// The API of the page.
 const API_PATH: &str = "/console/api/v1";
@@ -168,10 +168,10 @@ async fn status(
 ) -> Response {
     let engine = &console.admin.0.engine;
     let sessions = engine.sessions().into_iter();
-    let seen = sessions.filter(|session| caller.sees(session.who.principal.id()));
+    let seen = sessions.filter(|session| caller.sees(session.caller.principal.id()));
     let clients: Vec<_> = seen
         .map(|session| {
-            let calls = engine.calls_in_flight_of(&session.who.session);
+            let calls = engine.calls_in_flight_of(&session.caller.session);
             ClientShown::new(session, calls)
         })
         .collect();

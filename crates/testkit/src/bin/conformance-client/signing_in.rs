@@ -13,7 +13,7 @@ use switchboard_auth::{
     OAuthClient, OAuthCredentials, OpenSignInPage, Secret, SignIn, SignInPageOutcome, SignInRecord,
     SignInStore as _, SignInTarget, UserPresence,
 };
-use switchboard_config::{Grant, OAuth};
+use switchboard_config::{OAuth, OAuthGrant};
 use switchboard_wire::http::{CredentialProvider, HttpPoolOptions};
 use tempfile::{NamedTempFile, TempDir};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -73,8 +73,10 @@ fn oauth(context: &Value, files: &Files) -> OAuth {
         client_secret: text("client_secret"),
         client_metadata_url: Some(DOCUMENT.to_owned()),
         grant: match scenario.as_str() {
-            "auth/wif-jwt-bearer" => Some(Grant::JwtBearer),
-            name => name.starts_with("auth/client-credentials").then_some(Grant::ClientCredentials),
+            "auth/wif-jwt-bearer" => Some(OAuthGrant::JwtBearer),
+            name => {
+                name.starts_with("auth/client-credentials").then_some(OAuthGrant::ClientCredentials)
+            }
         },
         private_key_file: path(&files.key),
         assertion_file: path(&files.assertion),

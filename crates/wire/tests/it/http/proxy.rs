@@ -22,7 +22,7 @@ fn vars(pairs: &[(&str, &str)]) -> ProxySettings {
         let found = pairs.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    ProxySettings::Given(ProxyVariables::from_lookup(lookup))
+    ProxySettings::Variables(ProxyVariables::from_lookup(lookup))
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ async fn server() -> Scripted {
 
 fn through(proxy: &str) -> ProxySettings {
     let (http, all) = (Some(proxy.to_owned()), None);
-    ProxySettings::Given(ProxyVariables {
+    ProxySettings::Variables(ProxyVariables {
         http,
         https: None,
         all,

@@ -19,7 +19,7 @@ use crate::report::Failure;
 use crate::surroundings::Caller;
 
 /// The engine, and a session in it.
-pub(super) struct OwnEngine {
+pub(super) struct LocalEngine {
     pub(super) engine: Engine,
     pub(super) attached: Attached,
     workspace: WorkspaceId,
@@ -27,7 +27,7 @@ pub(super) struct OwnEngine {
 
 // === impl Own ===
 
-impl OwnEngine {
+impl LocalEngine {
     pub(super) async fn open(
         caller: &Caller,
         desired: &Desired,
@@ -37,7 +37,7 @@ impl OwnEngine {
         let environment = environment(desired, caller);
         let mut options = engine_options(desired, &caller.program_context(), UserPresence::Nobody)?;
         options.start = start;
-        let is_empty = desired.is_unconfigured(caller.asked());
+        let is_empty = desired.is_unconfigured(caller.resolve_options());
         let in_process: Vec<InProcessServer> = match otherwise {
             FallbackServer::Builtin if is_empty => vec![plugins::builtin()?],
             _ => plugins::configured_server(desired, &caller.surroundings)

@@ -72,7 +72,7 @@ pub(super) struct ServerShown {
 
 impl ClientShown {
     pub(super) fn new(session: SessionInfo, calls: usize) -> Self {
-        let who = &session.who;
+        let who = &session.caller;
         let since = session.since.duration_since(UNIX_EPOCH).unwrap_or_default();
         let line = |text: &str| sanitize::sanitize_line(text).into_owned();
         Self {
