@@ -72,5 +72,5 @@ fn licences() -> Result<Outcome> {
         return Ok(Outcome::Skipped(hint.to_owned()));
     }
     run_command(&mut cargo(&["deny", "--locked", "check", "bans", "licenses", "sources"]))?;
-    Ok(Outcome::Passed)
+    Ok(Outcome::Success)
 }

@@ -36,7 +36,7 @@ pub(crate) fn check() -> Result<Outcome> {
         check.env(tool, "true");
     }
     run_command(&mut check)?;
-    Ok(Outcome::Passed)
+    Ok(Outcome::Success)
 }
 
 fn is_installed() -> bool {

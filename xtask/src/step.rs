@@ -11,7 +11,7 @@ use crate::table;
 /// How a step ended.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
-    Passed,
+    Success,
     Skipped(String),
     Failed(Failure),
 }
@@ -37,7 +37,7 @@ impl Report {
         let mut made = None;
         self.optional(name, || {
             made = Some(work()?);
-            Ok(Outcome::Passed)
+            Ok(Outcome::Success)
         });
         let failed = || Failure::new(format!("the step `{name}` failed"));
         made.ok_or_else(failed)
@@ -49,7 +49,7 @@ impl Report {
         let start = Instant::now();
         let outcome = work().unwrap_or_else(Outcome::Failed);
         match &outcome {
-            Outcome::Passed => {}
+            Outcome::Success => {}
             Outcome::Skipped(why) => println!("skipped: {why}"),
             Outcome::Failed(failure) => println!("failed: {failure}"),
         }
@@ -76,7 +76,7 @@ impl Report {
     }
 
     fn closing_line(&self) -> String {
-        let passed = self.count(|outcome| matches!(outcome, Outcome::Passed));
+        let passed = self.count(|outcome| matches!(outcome, Outcome::Success));
         let failed = self.count(|outcome| matches!(outcome, Outcome::Failed(_)));
         match self.0.len() - passed - failed {
             0 => format!("{passed} passed, {failed} failed"),
@@ -92,7 +92,7 @@ impl Report {
 impl Done {
     fn row(&self) -> Vec<String> {
         let result = match &self.outcome {
-            Outcome::Passed => "ok".to_owned(),
+            Outcome::Success => "ok".to_owned(),
             Outcome::Skipped(why) => format!("skipped: {why}"),
             Outcome::Failed(failure) => format!("FAILED: {}", failure.headline()),
         };

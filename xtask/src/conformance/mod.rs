@@ -126,7 +126,7 @@ fn report(all: &[Ran], problems: &[String]) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
-    let failed = all.iter().filter(|ran| !ran.passed()).count();
+    let failed = all.iter().filter(|ran| !ran.is_success()).count();
     println!("\n{}", problems.join("\n"));
     Err(Failure::new(format!("{failed} of {} scenario runs failed", all.len()))
         .because("see the list above")

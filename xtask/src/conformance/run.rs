@@ -115,7 +115,7 @@ impl Ran {
         format!("{} {scenario} {version} {}", self.line.name(), subject.name())
     }
 
-    pub(super) fn passed(&self) -> bool {
+    pub(super) fn is_success(&self) -> bool {
         self.problems().is_empty()
     }
 
@@ -152,7 +152,7 @@ impl Ran {
     }
 
     fn result(&self) -> &'static str {
-        match (self.passed(), self.is_clean()) {
+        match (self.is_success(), self.is_clean()) {
             (true, _) if !self.demand.excused.is_empty() => "ok, as far as it can be",
             (true, _) => "ok",
             (false, true) => "another count",

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::failure::{AboutFile, Result};
 
-/// The most steps of a walk through the code.
+/// The most steps of a walk through the code, and the most modules that it names.
 const MAX_WALK_STEPS: usize = 12;
 const DOCUMENT: &str = "ARCHITECTURE.md";
 /// The document that has a file for each mechanism.
@@ -31,7 +31,7 @@ fn problems(text: &str, files: &BTreeSet<String>) -> Vec<String> {
     let walks = section(text, WALKS);
     let mut problems = missing_files(DOCUMENT, text, files);
     problems.extend(missing_modules(walks, files));
-    problems.extend(long_walks(walks));
+    problems.extend(long_walks(walks, files));
     problems
 }
 
@@ -79,18 +79,40 @@ fn is_file_of(file: &str, module: &str) -> bool {
     place.ends_with(&of_file) || place.contains(&format!("/{module}/"))
 }
 
-fn long_walks(walks: &str) -> Vec<String> {
+fn long_walks(walks: &str, files: &BTreeSet<String>) -> Vec<String> {
     let items = walks.replace('\n', " ");
     let numbered = (1..=9).filter_map(|number| {
         let (_, rest) = items.split_once(&format!(" {number}. "))?;
         let end = rest.find(&format!(" {}. ", number + 1)).unwrap_or(rest.len());
-        Some((number, rest[..end].split(".**").nth(1)?.matches('→').count() + 1))
+        let (_, walk) = rest[..end].split_once(".**")?;
+        Some((number, walk))
     });
-    let long = numbered.filter(|(_, steps)| *steps > MAX_WALK_STEPS);
-    long.map(|(number, steps)| {
-        format!("{DOCUMENT}: walk {number} has {steps} steps; at most {MAX_WALK_STEPS} are allowed")
-    })
-    .collect()
+    let problem = |number, count, what| {
+        format!(
+            "{DOCUMENT}: walk {number} has {count} {what}; at most {MAX_WALK_STEPS} are allowed"
+        )
+    };
+    let too_many = numbered.flat_map(|(number, walk)| {
+        let (steps, modules) = (walk.matches('→').count() + 1, count_modules(walk, files));
+        let steps = (steps > MAX_WALK_STEPS).then(|| problem(number, steps, "steps"));
+        let modules = (modules > MAX_WALK_STEPS).then(|| problem(number, modules, "modules"));
+        steps.into_iter().chain(modules)
+    });
+    too_many.collect()
+}
+
+/// The number of modules that a walk names, each once: a later name may leave out how its path begins.
+fn count_modules(walk: &str, files: &BTreeSet<String>) -> usize {
+    let is_name = |span: &&str| span.chars().all(|c| c.is_ascii_lowercase() || "_/".contains(c));
+    let named = code_spans(walk).filter(is_name);
+    let named = named.filter(|name| files.iter().any(|file| is_file_of(file, name)));
+    let mut modules: Vec<&str> = Vec::new();
+    for name in named {
+        if !modules.iter().any(|known| *known == name || known.ends_with(&format!("/{name}"))) {
+            modules.push(name);
+        }
+    }
+    modules.len()
 }
 
 #[cfg(test)]
@@ -129,5 +151,18 @@ mod tests {
             check(&walk(13)),
             ["ARCHITECTURE.md: walk 2 has 13 steps; at most 12 are allowed"]
         );
+    }
+
+    #[test]
+    fn a_walk_names_few_modules() {
+        let files: BTreeSet<_> =
+            ('a'..='m').map(|letter| format!("crates/core/src/{letter}.rs")).collect();
+        let check = |letters: std::ops::RangeInclusive<char>, problems: &[&str]| {
+            let names = letters.map(|letter| format!("`core/{letter}`")).collect::<Vec<_>>();
+            let walk = format!("## Four walks\n\n1. **One.** {}, `a` (back)\n", names.join(", "));
+            assert_eq!(super::problems(&walk, &files), problems);
+        };
+        check('a'..='l', &[]);
+        check('a'..='m', &["ARCHITECTURE.md: walk 1 has 13 modules; at most 12 are allowed"]);
     }
 }

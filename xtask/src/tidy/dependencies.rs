@@ -1,53 +1,52 @@
-//! The check of crate dependencies: the table in ARCHITECTURE.md against the manifests.
+//! The check of crate dependencies: the table in ARCHITECTURE.md against the manifests, as cargo reads them.
 //!
-//! Used by `tidy`. It does not look at dependencies of other projects (`deny.toml`).
+//! Used by `tidy`. It does not look at dependencies of tests, nor at those of other projects (`deny.toml`).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::read;
+use crate::command::{cargo, output};
 use crate::failure::{AboutFile as _, Result};
 
-/// The prefix of our packages' names.
-const PREFIX: &str = "switchboard-";
-/// The plugins of the built-in server, which `cli` embeds. ARCHITECTURE.md mentions them in a
-/// sentence.
-const PLUGINS: &str = "plugins";
+/// The folder of the packages that the table lists.
+const CRATES: &str = "crates";
 
 type Dependencies = BTreeMap<String, Vec<String>>;
 
 /// Returns the differences between the page and the manifests.
 pub(super) fn check(root: &Path) -> Result<Vec<String>> {
-    let plugins = folder_names(&root.join(PLUGINS))?;
-    let mut actual = Dependencies::new();
-    for name in folder_names(&root.join("crates"))? {
-        let manifest = read(&root.join("crates").join(&name).join("Cargo.toml"))?;
-        let found = of_manifest(&manifest).into_iter();
-        let found =
-            found.filter(|name| !plugins.iter().any(|plugin| *name == format!("plugin-{plugin}")));
-        actual.insert(name, found.collect());
-    }
+    let metadata = output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1"]))?;
+    let actual = of_metadata(&metadata).about("read", &root.join("Cargo.toml"))?;
     Ok(compare(&of_page(&read(&root.join("ARCHITECTURE.md"))?), &actual))
 }
 
-fn folder_names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).about("read", folder)?;
-    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
-    let mut names: Vec<_> =
-        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort_unstable();
-    Ok(names)
+/// The packages in the folder of crates, by folder, each with those that it needs outside of tests, whatever the target, the
+/// form or the name in its manifest. The plugins of the built-in server, which `cli` embeds, are in a sentence of the page.
+fn of_metadata(metadata: &str) -> std::io::Result<Dependencies> {
+    let metadata: Value = serde_json::from_str(metadata)?;
+    let packages = || metadata["packages"].as_array().into_iter().flatten();
+    let folder = |path: &Value| crate_folder(path.as_str()?);
+    let found = packages().filter_map(|package| {
+        let manifest = package["manifest_path"].as_str()?.strip_suffix("/Cargo.toml")?;
+        let name = crate_folder(manifest)?;
+        let needed = package["dependencies"].as_array().into_iter().flatten();
+        let needed = needed.filter(|needed| needed["kind"] != "dev");
+        let mut needed: Vec<_> = needed.filter_map(|needed| folder(&needed["path"])).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        Some((name, needed))
+    });
+    Ok(found.collect())
 }
 
-/// Our packages under `[dependencies]`, without the prefix.
-fn of_manifest(manifest: &str) -> Vec<String> {
-    let section = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
-    let section = section.take_while(|line| !line.starts_with('['));
-    let names = section.filter_map(|line| line.strip_prefix(PREFIX)?.split(['.', ' ', '=']).next());
-    let mut names: Vec<_> = names.map(str::to_owned).collect();
-    names.sort_unstable();
-    names
+/// The name of a crate's folder; `None` for a folder elsewhere.
+fn crate_folder(path: &str) -> Option<String> {
+    let (parent, name) = path.rsplit_once('/')?;
+    let is_crate = parent.rsplit('/').next() == Some(CRATES);
+    is_crate.then(|| name.to_owned())
 }
 
 /// The rows of the table: the crate in the first cell, its dependencies in the second.
@@ -110,9 +109,21 @@ mod tests {
     }
 
     #[test]
-    fn only_our_own_dependencies_count() {
-        let manifest = "[dependencies]\nserde = \"1\"\nswitchboard-wire.workspace = true\n\n\
-                        [dev-dependencies]\nswitchboard-testkit.workspace = true\n";
-        assert_eq!(of_manifest(manifest), ["wire"]);
+    fn every_form_of_a_dependency_counts() {
+        let metadata = serde_json::json!({ "packages": [
+            { "manifest_path": "/r/crates/core/Cargo.toml", "dependencies": [
+                { "name": "serde", "kind": null },
+                { "name": "switchboard-wire", "kind": null, "path": "/r/crates/wire" },
+                { "name": "switchboard-hub", "kind": "build", "path": "/r/crates/hub" },
+                { "name": "switchboard-auth", "kind": null, "rename": "a", "path": "/r/crates/auth" },
+                { "name": "switchboard-process", "target": "cfg(unix)", "path": "/r/crates/process" },
+                { "name": "switchboard-testkit", "kind": "dev", "path": "/r/crates/testkit" },
+                { "name": "switchboard-plugin-hello", "kind": null, "path": "/r/plugins/hello" },
+            ] },
+            { "manifest_path": "/r/plugins/hello/Cargo.toml", "dependencies": [] },
+        ] });
+        let found = of_metadata(&metadata.to_string()).unwrap();
+        let expected = ["auth", "hub", "process", "wire"].map(str::to_owned).to_vec();
+        assert_eq!(found, [("core".to_owned(), expected)].into());
     }
 }

@@ -1,15 +1,18 @@
-//! Sizes of functions, and functions that stand twice.
+//! Sizes of functions, and functions and long runs of lines that stand twice.
 //!
 //! Used by `cargo xtask tidy`. It reads source text in the form that `cargo fmt` gives it, where the closing brace of a
 //! function stands as far to the right as its `fn`. It does not read macros, tests, or functions of one line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest function, with its signature. A function past 40 lines already needs a reason.
 const MAX_FUNCTION_LINES: usize = 75;
 
 /// The shortest body that must not stand twice, without blank lines and comments.
 const MIN_DUPLICATE_LINES: usize = 6;
+
+/// The shortest run of equal lines that must not stand in two functions, counted in the same way.
+const MIN_REPEATED_LINES: usize = 20;
 
 /// The qualifiers that may stand before `fn`, besides the visibility.
 const QUALIFIERS: [&str; 5] = ["default ", "const ", "async ", "unsafe ", "extern \"C\" "];
@@ -25,9 +28,25 @@ struct Function<'a> {
     body: Vec<&'a str>,
 }
 
-/// The function bodies of all files, each with its places: `file:line`.
+/// The function bodies of all files.
 #[derive(Default)]
-pub(super) struct FunctionBodies(BTreeMap<String, Vec<String>>);
+pub(super) struct FunctionBodies {
+    /// Whole bodies, each with its places: `file:line`.
+    whole: BTreeMap<String, Vec<String>>,
+    /// Long runs of lines, each with the first function that has it.
+    runs: BTreeMap<String, FunctionPlace>,
+    /// Pairs of functions that share a run.
+    repeats: BTreeSet<(String, String)>,
+}
+
+/// The place of a function.
+struct FunctionPlace {
+    /// Its file, line and name, for a message.
+    text: String,
+    file: String,
+    /// Its last line.
+    end: usize,
+}
 
 /// Functions of a file that are too long.
 pub(super) fn check_sizes(file: &str, text: &str) -> Vec<String> {
@@ -46,22 +65,34 @@ impl FunctionBodies {
     /// Adds the functions of a file.
     pub(super) fn add(&mut self, file: &str, text: &str) {
         for function in functions(text) {
+            let place = format!("{file}:{}: `{}`", function.line, function.name);
+            for run in function.body.windows(MIN_REPEATED_LINES) {
+                let end = function.line + function.lines;
+                let new = || FunctionPlace { text: place.clone(), file: file.to_owned(), end };
+                let first = self.runs.entry(run.join("\n")).or_insert_with(new);
+                // A function inside of another one has its lines in common with it.
+                if first.file != file || first.end <= function.line {
+                    self.repeats.insert((first.text.clone(), place.clone()));
+                }
+            }
             if function.body.len() >= MIN_DUPLICATE_LINES {
-                let places = self.0.entry(function.body.join("\n")).or_default();
-                places.push(format!("{file}:{}: `{}`", function.line, function.name));
+                self.whole.entry(function.body.join("\n")).or_default().push(place);
             }
         }
     }
 
-    /// Functions whose body equals that of another one.
+    /// Functions whose body, or a long run of it, equals that of another one.
     pub(super) fn duplicates(&self) -> Vec<String> {
-        let repeated = self.0.values().filter_map(|places| places.split_first());
+        let repeated = self.whole.values().filter_map(|places| places.split_first());
         let repeated = repeated.flat_map(|(first, others)| {
             others.iter().map(move |other| {
                 format!("{other} has the body of {first}; keep one, where both callers see it")
             })
         });
-        repeated.collect()
+        let runs = self.repeats.iter().map(|(first, other)| {
+            format!("{other} repeats {MIN_REPEATED_LINES} lines of {first}; give them a function")
+        });
+        repeated.chain(runs).collect()
     }
 }
 
@@ -163,5 +194,22 @@ mod tests {
             ["b.rs:3: `c` has the body of a.rs:1: `a`; keep one, where both callers see it"]
         );
         assert_eq!(check("fn a() {}\nfn b();\n", "trait T {\n    fn c();\n}\n"), [""; 0]);
+    }
+
+    #[test]
+    fn a_long_run_that_stands_in_two_functions_is_found() {
+        let check = |lines: usize, problems: &[&str]| {
+            let shared: String = (0..lines).map(|line| format!("    step_{line}();\n")).collect();
+            let mut bodies = FunctionBodies::default();
+            bodies.add("a.rs", &format!("fn a() {{\n    first();\n{shared}}}\n"));
+            bodies.add("b.rs", &format!("fn b() {{\n{shared}    last();\n}}\n"));
+            assert_eq!(bodies.duplicates(), problems);
+        };
+        check(19, &[]);
+        check(22, &["b.rs:1: `b` repeats 20 lines of a.rs:1: `a`; give them a function"]);
+        let mut bodies = FunctionBodies::default();
+        let inner: String = (0..22).map(|line| format!("        step_{line}();\n")).collect();
+        bodies.add("a.rs", &format!("fn a() {{\n    fn b() {{\n{inner}    }}\n}}\n"));
+        assert_eq!(bodies.duplicates(), [""; 0]);
     }
 }

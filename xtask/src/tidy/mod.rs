@@ -2,9 +2,10 @@
 //!
 //! Used by `cargo xtask test`. Few packages, short documents, nothing unfinished, lock files without download
 //! addresses; the crates' dependencies as ARCHITECTURE.md lists them ([`dependencies`]), the files
-//! ([`architecture`]) and the items ([`items`]) that it names; names, headers, sizes and layout of source files
-//! ([`source`]) and the modules that headers name ([`headers`]); long functions and copies of functions
-//! ([`functions`]); fixes without a reason ([`commits`]). It does not judge behaviour.
+//! ([`architecture`]) and the items ([`items`]) that it names; the figures of docs/performance.md ([`performance`]);
+//! headers, sizes and layout of source files ([`source`]), their names ([`names`]) and locks ([`locks`]), and the modules
+//! that headers name ([`headers`]); long functions and copies of functions ([`functions`]); fixes without a reason
+//! ([`commits`]). It does not judge behaviour.
 
 mod architecture;
 mod commits;
@@ -12,6 +13,9 @@ mod dependencies;
 mod functions;
 mod headers;
 mod items;
+mod locks;
+mod names;
+mod performance;
 mod source;
 
 use std::collections::BTreeSet;
@@ -49,6 +53,7 @@ pub(crate) fn check() -> Result<()> {
     problems.extend(commits::check(&root)?);
     let files = tracked_files(&root)?;
     problems.extend(architecture::check(&root, &files)?);
+    problems.extend(performance::check(&read(&root.join(performance::DOCUMENT))?));
     let mut bodies = functions::FunctionBodies::default();
     let mut defined = items::DefinedItems::default();
     let mut headers = headers::HeaderNames::default();
@@ -60,7 +65,7 @@ pub(crate) fn check() -> Result<()> {
             problems.extend(source::check(&root, file, &text));
             if source::lacks_header_form(file, &text) {
                 problems.push(format!(
-                    "{file}:1: the header says neither `Used by` nor `It does not`; say who uses the module"
+                    "{file}:1: the header says neither `Used by …` nor `It does not …`; say who uses the module"
                 ));
             }
             if source::is_product_source(file) {
