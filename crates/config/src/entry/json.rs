@@ -44,7 +44,7 @@ impl ObjectBuilder {
     }
 
     fn set_map(self, key: &str, map: &BTreeMap<String, String>) -> Self {
-        let members = || Value::from_iter(map.iter().map(|(name, text)| (&**name, &**text)));
+        let members = || map.iter().map(|(name, text)| (&**name, &**text)).collect::<Value>();
         self.set_some(key, (!map.is_empty()).then(members))
     }
 

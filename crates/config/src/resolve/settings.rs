@@ -149,7 +149,7 @@ fn environment(
         let (text, missing) = expand::expand_string(&value.value, &surroundings.env);
         match missing.first() {
             None => {
-                drop(effective.env.insert(name.clone(), LocatedValue::new(text, value.at.clone())))
+                drop(effective.env.insert(name.clone(), LocatedValue::new(text, value.at.clone())));
             }
             Some((ReferenceKind::Secret, secret)) => {
                 let message = format!(
