@@ -423,7 +423,8 @@ const steps = {
   async tryCall({ tool, principal, groups, shows }) {
     await view('Permissions');
     const form = page.getByRole('form', { name: 'Try a call' });
-    await fill(form, { Tool: tool });
+    // A decision that is shown already has a table of rules about the tool.
+    await form.getByLabel('Tool', { exact: true }).fill(tool);
     if (principal) {
       if (!(await form.getByLabel('Principal').isVisible())) await form.getByText('For another user').click();
       await fill(form, { Principal: principal, 'Groups, with commas between': groups ?? '' });
