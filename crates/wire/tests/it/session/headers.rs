@@ -110,8 +110,8 @@ async fn trace_context_becomes_headers_in_both_eras() {
         }
         let params = raw(&format!(r#"{{"_meta":{{{traced}}}}}"#));
         soon(client.notify("notifications/things/moved", Some(&params))).await.unwrap();
-        let asked = server.requests().into_iter().map(Asked::new);
-        let note = asked.filter(|asked| asked.method == "notifications/things/moved").last();
+        let mut asked = server.requests().into_iter().map(Asked::new);
+        let note = asked.find(|asked| asked.method == "notifications/things/moved");
         let http = note.unwrap().http;
         let found = ["traceparent", "tracestate", "baggage"].map(|name| http.header(name));
         assert_eq!(found, [Some(PARENT), Some("a=1"), Some("k=v")], "modern: {is_modern}");
