@@ -15,7 +15,7 @@ const DECISIONS = { allow: 'allowed', ask: 'asked', deny: 'denied' };
 const REASONS = {
   typed: ', typed', rule: ' by rule', mode: ' by mode', client: ', left to the client', person: ' by person', remembered: ' by remembered answer', hook: ' by hook', classifier: ' by classifier',
   interaction: ', the tool needs a person', 'built-in': ', built in', 'unclear-settings': ', the settings are unclear', 'repeated-argument': ', an argument is repeated',
-  agent: ', not a tool of the agent', 'not-for-models': ', not for models', 'not-for-apps': ', not for apps', 'nobody-asked': ', the mode does not ask',
+  agent: ', not a tool of the agent', 'not-for-models': ', not for models', 'not-for-apps': ', not for apps', 'not-lent': ', the entry is not lent', 'nobody-asked': ', the mode does not ask',
 };
 /** The decision about a call and its reason, in the words of the terminal UI. */
 export const decision = ({ decision: word, by, rule }) => [`${DECISIONS[word] ?? word ?? ''}${by ? REASONS[by] ?? ` by ${by}` : ''}`, rule].filter(Boolean).join(' ');

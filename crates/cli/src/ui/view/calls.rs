@@ -108,6 +108,7 @@ pub(super) fn decided(line: &AuditCallLine) -> String {
         Some("agent") => ", not a tool of the agent",
         Some("not-for-models") => ", not for models",
         Some("not-for-apps") => ", not for apps",
+        Some("not-lent") => ", the entry is not lent",
         Some("nobody-asked") => ", the mode does not ask",
         Some(other) => return format!("{decision} by {other}"),
     };

@@ -78,8 +78,10 @@ fn decisions_have_the_same_words() {
         "built-in",
         "unclear-settings",
         "repeated-argument",
+        "agent",
         "not-for-models",
         "not-for-apps",
+        "not-lent",
         "nobody-asked",
     ];
     for by in reasons {
