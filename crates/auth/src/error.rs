@@ -12,6 +12,7 @@ use url::form_urlencoded;
 use crate::helper::HelperError;
 use crate::network_zone::NetworkZone;
 use crate::store::SignInStoreError;
+use crate::verify::TokenRejection;
 
 /// Why a fetched document cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +120,9 @@ pub enum Error {
     /// The identity provider's ID token cannot be used.
     #[error("the identity provider `{issuer}` does not say who signed in: {why}")]
     NoIdentityToken { issuer: String, why: &'static str },
+    /// The ID token of a browser's sign-in is not good.
+    #[error("the id token of the issuer is not good")]
+    IdToken(#[from] TokenRejection),
     /// The token exchange returned another type of token than the requested grant.
     #[error("the identity provider issued `{kind}` instead of a grant for the server")]
     NotAGrant { kind: String },

@@ -1,8 +1,8 @@
 //! The HTTP client for OAuth requests, with limits: small bodies, short timeouts, and only URLs in network
 //! zones that the server may name.
 //!
-//! Used by `metadata`, `client_registration`, `token`, `flow`, `organisation` and `verify::issuer_keys`. It
-//! does not send MCP requests (`switchboard_wire`).
+//! Used by `metadata`, `client_registration`, `token`, `flow`, `organisation`, `browser_sign_in` and
+//! `verify::issuer_keys`. It does not send MCP requests (`switchboard_wire`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,12 +93,22 @@ impl Fetcher {
         what: &'static str,
         url: &str,
     ) -> Result<Option<T>, Error> {
-        let endpoint = self.endpoint(what, url)?;
-        let reply = self.record_reply(what, &endpoint, endpoint.get(HeaderMap::new()).await)?;
+        let reply = self.get(what, url, HeaderMap::new()).await?;
         if reply.status.is_client_error() {
             return Ok(None);
         }
         reply.read(what, url).map(Some)
+    }
+
+    /// GETs a URL with these headers.
+    pub(crate) async fn get(
+        &self,
+        what: &'static str,
+        url: &str,
+        headers: HeaderMap,
+    ) -> Result<FetchReply, Error> {
+        let endpoint = self.endpoint(what, url)?;
+        self.record_reply(what, &endpoint, endpoint.get(headers).await)
     }
 
     /// POSTs a form.

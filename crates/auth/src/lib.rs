@@ -1,4 +1,5 @@
-//! Signing in to MCP servers over HTTP (OAuth 2.1), storing the sign-ins, and verifying tokens of clients.
+//! Signing in to MCP servers over HTTP (OAuth 2.1), storing the sign-ins, verifying tokens of clients, and
+//! signing browsers in with an issuer.
 //!
 //! Used by `cli`, which builds credentials for connections and has the commands `login`, `logout`, `xaa` and
 //! `doctor auth`.
@@ -16,6 +17,7 @@
 mod account;
 mod assertion;
 mod background;
+mod browser_sign_in;
 mod challenge;
 mod chosen_hosts;
 mod client_registration;
@@ -46,6 +48,7 @@ mod token;
 mod verify;
 
 pub use account::{ClientAuthMethod, ClientRegistration, OAuthAccount, OAuthClient, SignInRecord};
+pub use browser_sign_in::{BrowserSignInClient, IssuerClient, IssuerVisit};
 pub use challenge::{AuthenticateChallenge, AuthenticateChallenges};
 pub use device::{ShowUserCode, UserCode};
 pub use error::{DocumentError, Error, IdentityProviderStep};

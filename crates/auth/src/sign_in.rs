@@ -318,6 +318,7 @@ impl SignIn {
             client: &client,
             resource: found.resource_name(),
             scopes: &found.scopes,
+            nonce: None,
             subject: &self.subject.name,
         };
         let code = flow::request_code(&request, &callback, visit, &found.fetcher).await?;

@@ -1,16 +1,17 @@
 //! The authorization response, and the checks that it answers our request (`state`, and `iss` of RFC 9207).
 //!
-//! Used by `flow` and `flow::callback`. It does not exchange the code for a token (`token`).
+//! Used by `flow`, `flow::callback` and `browser_sign_in`. It does not exchange the code for a token (`token`).
 
 use switchboard_wire::sanitize;
 use url::{Url, form_urlencoded};
 
 use crate::error::Error;
+use crate::metadata::AuthorizationServer;
 
 const REQUEST_NAME: &str = "the sign-in";
 
 /// The values that the response must carry.
-pub(super) struct ExpectedResponse {
+pub(crate) struct ExpectedResponse {
     pub(super) state: String,
     /// The issuer whose page was opened, compared as text.
     pub(super) issuer: String,
@@ -24,6 +25,17 @@ pub(super) type ResponseParams = Vec<(String, String)>;
 // === impl ExpectedResponse ===
 
 impl ExpectedResponse {
+    /// The response to a request with this `state`, from the page of `server`.
+    pub(crate) fn new(server: &AuthorizationServer, state: String) -> Self {
+        let names_itself = server.authorization_response_iss_parameter_supported;
+        Self { state, issuer: server.issuer.clone(), names_itself }
+    }
+
+    /// Returns the code in the query string of a response, or the reason why there is none.
+    pub(crate) fn read_query(&self, query: &str) -> Result<String, Error> {
+        self.read_code(&parse_query(query))
+    }
+
     /// Whether the response carries our `state`.
     pub(super) fn matches_state(&self, query: &ResponseParams) -> bool {
         single_param(query, "state").is_ok_and(|state| state == Some(self.state.as_str()))

@@ -1,8 +1,8 @@
 //! The authorization code grant with PKCE: the user signs in on a page of the authorization server and comes
 //! back with a code that only we can redeem.
 //!
-//! Used by `sign_in` and `organisation`. It does not open the page ([`OpenSignInPage`]) and does not redeem
-//! the code (`token`).
+//! Used by `sign_in` and `organisation`, and in two halves by `browser_sign_in`. It does not open the page
+//! ([`OpenSignInPage`]) and does not redeem the code (`token`).
 
 mod authorization_response;
 mod callback;
@@ -22,7 +22,7 @@ use crate::assertion::random_text;
 use crate::error::Error;
 use crate::fetch::Fetcher;
 use crate::metadata::AuthorizationServer;
-use authorization_response::ExpectedResponse;
+pub(crate) use authorization_response::ExpectedResponse;
 pub(crate) use callback::CallbackListener;
 
 /// How long the user may take to sign in.
@@ -72,6 +72,8 @@ pub(crate) struct AuthorizationRequest<'a> {
     pub(crate) client: &'a OAuthClient,
     pub(crate) resource: Option<&'a str>,
     pub(crate) scopes: &'a [String],
+    /// The value that an ID token has to repeat.
+    pub(crate) nonce: Option<&'a str>,
     /// The server's name, for the result page.
     pub(crate) subject: &'a str,
 }
@@ -91,11 +93,7 @@ pub(crate) async fn request_code(
 ) -> Result<AuthorizationCode, Error> {
     let (state, verifier) = (random_text()?, random_text()?);
     let url = request.url(&callback.redirect(), &state, &verifier, fetcher)?;
-    let expected = ExpectedResponse {
-        state,
-        issuer: request.server.issuer.clone(),
-        names_itself: request.server.authorization_response_iss_parameter_supported,
-    };
+    let expected = ExpectedResponse::new(request.server, state);
     let coming = callback.wait(&expected, request.subject);
     let visiting = async {
         match visit.open_page(&url).await.map_err(Error::OpenPage)? {
@@ -140,7 +138,7 @@ impl ReturnAddress {
 
 impl AuthorizationRequest<'_> {
     /// The URL of the authorization page.
-    fn url(
+    pub(crate) fn url(
         &self,
         redirect: &str,
         state: &str,
@@ -156,6 +154,7 @@ impl AuthorizationRequest<'_> {
             ("client_id", Some(self.client.id.as_str())),
             ("redirect_uri", Some(redirect)),
             ("state", Some(state)),
+            ("nonce", self.nonce),
             ("code_challenge", Some(challenge.as_str())),
             ("code_challenge_method", Some("S256")),
             ("scope", (!scope.is_empty()).then_some(scope.as_str())),

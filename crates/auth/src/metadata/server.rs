@@ -1,9 +1,10 @@
 //! Authorization server metadata (RFC 8414, OpenID Connect Discovery), with the check that the issuer
 //! matches.
 //!
-//! Used by `sign_in`, `organisation` and `verify::issuer_keys`.
+//! Used by `sign_in`, `organisation`, `browser_sign_in` and `verify::issuer_keys`.
 
 use serde::Deserialize;
+use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 use url::Url;
 
@@ -27,6 +28,8 @@ pub(crate) struct AuthorizationServer {
     pub(crate) registration_endpoint: Option<String>,
     #[serde(default)]
     pub(crate) jwks_uri: Option<String>,
+    #[serde(default)]
+    pub(crate) userinfo_endpoint: Option<String>,
     #[serde(default)]
     pub(crate) revocation_endpoint: Option<String>,
     #[serde(default)]
@@ -70,6 +73,20 @@ pub(crate) async fn discover(
         }
         IssuerSource::Beside(server) => discover_at_origin(server, fetcher).await,
     }
+}
+
+/// Finds the metadata of an issuer that settings or flags name, `what` in errors. Returns them with a fetcher for the
+/// URLs in them.
+pub(crate) async fn discover_issuer(
+    what: &'static str,
+    issuer: &str,
+    network: &HttpPoolOptions,
+) -> Result<(AuthorizationServer, Fetcher), Error> {
+    let shown = || sanitize::sanitize_line(issuer).into_owned();
+    let url = Url::parse(issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
+    let fetcher = Fetcher::new(&[&url], None, network)?;
+    let server = discover(IssuerSource::Named(issuer), &fetcher).await?;
+    Ok((server, fetcher))
 }
 
 async fn discover_by_issuer(issuer: &str, fetcher: &Fetcher) -> Result<AuthorizationServer, Error> {

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
-use url::Url;
 
 use crate::account::{OAuthAccount, OAuthClient, SignInRecord};
 use crate::client_registration as client_identity;
@@ -27,7 +26,7 @@ use crate::error::{Error, IdentityProviderStep};
 use crate::fetch::Fetcher;
 use crate::flow::{self, CallbackListener, OpenSignInPage, ReturnAddress};
 use crate::helper::HelperCommand;
-use crate::metadata::{AuthorizationServer, IssuerSource, discover_server};
+use crate::metadata::{AuthorizationServer, discover_issuer};
 use crate::scopes;
 use crate::sign_in::SignIn;
 use crate::sign_out::sign_out;
@@ -47,11 +46,11 @@ pub struct IdentityProviderClient {
     network: Arc<HttpPoolOptions>,
 }
 
-/// The provider's metadata, and our client there.
-struct DiscoveredProvider {
-    server: AuthorizationServer,
-    client: OAuthClient,
-    fetcher: Fetcher,
+/// The metadata of an OpenID provider, and our client there.
+pub(crate) struct DiscoveredProvider {
+    pub(crate) server: AuthorizationServer,
+    pub(crate) client: OAuthClient,
+    pub(crate) fetcher: Fetcher,
 }
 
 // === impl IdentityProviderClient ===
@@ -143,17 +142,9 @@ impl IdentityProviderClient {
 
     async fn discover(&self) -> Result<DiscoveredProvider, Error> {
         let issuer = &self.settings.issuer;
-        let discovered = async {
-            let what = "the identity provider";
-            let shown = || sanitize::sanitize_line(issuer).into_owned();
-            let url = Url::parse(issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
-            let fetcher = Fetcher::new(&[&url], None, &self.network)?;
-            let server = discover_server(IssuerSource::ResourceMetadata(issuer), &fetcher).await?;
-            Ok((server, fetcher))
-        };
-        let (server, fetcher) = discovered
+        let (server, fetcher) = discover_issuer("the identity provider", issuer, &self.network)
             .await
-            .map_err(|error: Error| error.at_step(IdentityProviderStep::Provider, issuer))?;
+            .map_err(|error| error.at_step(IdentityProviderStep::Provider, issuer))?;
         let client = self.client(&server).await?;
         Ok(DiscoveredProvider { server, client, fetcher })
     }
@@ -180,8 +171,14 @@ impl IdentityProviderClient {
         let callback = ReturnAddress::Port(callback);
         let scopes = self.scopes(server);
         let subject = &self.settings.issuer;
-        let request =
-            flow::AuthorizationRequest { server, client, resource: None, scopes: &scopes, subject };
+        let request = flow::AuthorizationRequest {
+            server,
+            client,
+            resource: None,
+            scopes: &scopes,
+            nonce: None,
+            subject,
+        };
         let code = flow::request_code(&request, &callback, visit, fetcher).await?;
         let redirect = callback.redirect();
         known
@@ -227,7 +224,7 @@ fn provider_key(settings: &switchboard_config::IdentityProvider) -> String {
 // === impl DiscoveredProvider ===
 
 impl DiscoveredProvider {
-    fn token_endpoint(&self) -> TokenEndpoint<'_> {
+    pub(crate) fn token_endpoint(&self) -> TokenEndpoint<'_> {
         let AuthorizationServer { issuer, token_endpoint, .. } = &self.server;
         TokenEndpoint {
             fetcher: &self.fetcher,

@@ -1,4 +1,4 @@
-//! The claims of an access token, and the checks that they must pass.
+//! The claims of an access token or an ID token, and the checks that they must pass.
 //!
 //! Used by `verify` after the signature is checked.
 
@@ -21,7 +21,7 @@ const NAME_CLAIMS: [&str; 3] = ["name", "preferred_username", "email"];
 
 /// The claims that are checked.
 #[derive(Debug, Deserialize)]
-pub(super) struct AccessTokenClaims {
+pub(super) struct TokenClaims {
     #[serde(default)]
     iss: String,
     #[serde(default)]
@@ -41,6 +41,12 @@ pub(super) struct AccessTokenClaims {
     /// The key that the token is bound to.
     #[serde(default)]
     cnf: Option<Value>,
+    /// The request that an ID token answers.
+    #[serde(default)]
+    nonce: Option<String>,
+    /// The client that an ID token was issued to.
+    #[serde(default)]
+    azp: Option<String>,
     /// The claims about the person: names and groups.
     #[serde(flatten)]
     others: Map<String, Value>,
@@ -55,11 +61,19 @@ pub(super) enum ExpectedAudience<'a> {
     Resource(&'a str),
 }
 
+/// What a token is for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ExpectedUse<'a> {
+    /// An access token for us as a resource, with these scopes.
+    Access { audience: ExpectedAudience<'a>, scopes: &'a [String] },
+    /// An ID token for us as this client, which answers the request with this nonce.
+    Identity { client: &'a str, nonce: &'a str },
+}
+
 /// The values that the claims must have.
 pub(super) struct ExpectedClaims<'a> {
     pub(super) issuer: &'a str,
-    pub(super) audience: ExpectedAudience<'a>,
-    pub(super) scopes: &'a [String],
+    pub(super) purpose: ExpectedUse<'a>,
     /// The claim that lists the groups of the subject.
     pub(super) groups_claim: &'a str,
     pub(super) now: u64,
@@ -69,16 +83,12 @@ pub(super) struct ExpectedClaims<'a> {
 // === impl ExpectedClaims ===
 
 impl ExpectedClaims<'_> {
-    pub(super) fn check(
-        &self,
-        claims: &AccessTokenClaims,
-    ) -> Result<VerifiedToken, TokenRejection> {
+    pub(super) fn check(&self, claims: &TokenClaims) -> Result<VerifiedToken, TokenRejection> {
         if claims.iss != self.issuer {
             return Err(TokenRejection::Issuer);
         }
-        if !words(&claims.aud).iter().any(|name| self.audience.matches(name)) {
-            return Err(TokenRejection::Audience);
-        }
+        let scopes = claims.scopes();
+        self.purpose.check_audience(claims)?;
         let expires_at = self.in_time(claims)?;
         if claims.cnf.is_some() {
             return Err(TokenRejection::Bound);
@@ -88,8 +98,7 @@ impl ExpectedClaims<'_> {
         if !is_subject {
             return Err(TokenRejection::Subject);
         }
-        let scopes = claims.scopes();
-        if !self.scopes.iter().all(|wanted| scopes.contains(wanted)) {
+        if !self.purpose.scopes().iter().all(|wanted| scopes.contains(wanted)) {
             return Err(TokenRejection::Scope);
         }
         let (issuer, subject) = (claims.iss.clone(), claims.sub.clone());
@@ -97,7 +106,7 @@ impl ExpectedClaims<'_> {
         Ok(VerifiedToken { issuer, subject, name, groups, scopes, expires_at })
     }
 
-    fn in_time(&self, claims: &AccessTokenClaims) -> Result<u64, TokenRejection> {
+    fn in_time(&self, claims: &TokenClaims) -> Result<u64, TokenRejection> {
         let expires_at = claims.exp.and_then(to_unix_seconds).ok_or(TokenRejection::Expired)?;
         if self.now >= expires_at.saturating_add(self.leeway) {
             return Err(TokenRejection::Expired);
@@ -117,6 +126,37 @@ fn to_unix_seconds(seconds: f64) -> Option<u64> {
     (0.0..9e15).contains(&seconds).then_some(seconds as u64)
 }
 
+// === impl ExpectedUse ===
+
+impl ExpectedUse<'_> {
+    fn check_audience(&self, claims: &TokenClaims) -> Result<(), TokenRejection> {
+        let named = words(&claims.aud);
+        match *self {
+            Self::Access { audience, .. } => {
+                let is_for_us = named.iter().any(|name| audience.matches(name));
+                is_for_us.then_some(()).ok_or(TokenRejection::Audience)
+            }
+            Self::Identity { client, nonce } => {
+                // A token that is for other clients too has to say that it was issued to us.
+                let has_party = claims.azp.is_some() || named.len() > 1;
+                let is_ours = !has_party || claims.azp.as_deref() == Some(client);
+                if !is_ours || !named.iter().any(|name| name == client) {
+                    return Err(TokenRejection::Audience);
+                }
+                let is_answer = claims.nonce.as_deref() == Some(nonce);
+                is_answer.then_some(()).ok_or(TokenRejection::Nonce)
+            }
+        }
+    }
+
+    fn scopes(&self) -> &[String] {
+        match self {
+            Self::Access { scopes, .. } => scopes,
+            Self::Identity { .. } => &[],
+        }
+    }
+}
+
 // === impl ExpectedAudience ===
 
 impl ExpectedAudience<'_> {
@@ -131,9 +171,25 @@ impl ExpectedAudience<'_> {
     }
 }
 
-// === impl AccessTokenClaims ===
+// === impl TokenClaims ===
 
-impl AccessTokenClaims {
+impl TokenClaims {
+    pub(super) fn subject(&self) -> &str {
+        &self.sub
+    }
+
+    /// Whether the token says the name and the groups of its subject.
+    pub(super) fn describes_subject(&self, groups_claim: &str) -> bool {
+        self.others.contains_key(groups_claim) && self.name().is_some()
+    }
+
+    /// Adds claims about the subject that the token does not have.
+    pub(super) fn add_missing(&mut self, more: Map<String, Value>) {
+        for (name, value) in more {
+            self.others.entry(name).or_insert(value);
+        }
+    }
+
     fn scopes(&self) -> Vec<String> {
         let said = self.scope.as_ref().or(self.scp.as_ref());
         let said = said.map(words).unwrap_or_default();
@@ -189,13 +245,15 @@ mod tests {
         }
         let judge = ExpectedClaims {
             issuer: "https://as.example",
-            audience: ExpectedAudience::Resource("https://hub.example/mcp/github"),
-            scopes: &["use".to_owned()],
+            purpose: ExpectedUse::Access {
+                audience: ExpectedAudience::Resource("https://hub.example/mcp/github"),
+                scopes: &["use".to_owned()],
+            },
             groups_claim: "groups",
             now: NOW,
             leeway: 60,
         };
-        let read = serde_json::from_value::<AccessTokenClaims>(claims.clone()).unwrap();
+        let read = serde_json::from_value::<TokenClaims>(claims.clone()).unwrap();
         let found = judge.check(&read).map(|_| ()).map_err(|why| format!("{why:?}"));
         assert_eq!(found, expected.map_err(str::to_owned), "{claims}");
     }
@@ -227,5 +285,39 @@ mod tests {
         check(json!({ "scope": null, "scp": ["look", "use"] }), Ok(()));
         check(json!({ "scope": "user" }), Err("Scope"));
         check(json!({ "cnf": { "jkt": "x" } }), Err("Bound"));
+    }
+
+    #[test]
+    fn an_id_token_answers_our_request_and_is_for_our_client() {
+        let check = |change: Value, expected: Result<(), &str>| {
+            let mut claims = json!({
+                "iss": "https://as.example", "sub": "u-1", "aud": "us", "exp": NOW + 600, "nonce": "n1",
+            });
+            for (name, value) in change.as_object().unwrap() {
+                claims[name] = value.clone();
+            }
+            let judge = ExpectedClaims {
+                issuer: "https://as.example",
+                purpose: ExpectedUse::Identity { client: "us", nonce: "n1" },
+                groups_claim: "groups",
+                now: NOW,
+                leeway: 60,
+            };
+            let read = serde_json::from_value::<TokenClaims>(claims.clone()).unwrap();
+            let found = judge.check(&read).map(|_| ()).map_err(|why| format!("{why:?}"));
+            assert_eq!(found, expected.map_err(str::to_owned), "{claims}");
+        };
+        check(json!({}), Ok(()));
+        check(json!({ "azp": "us" }), Ok(()));
+        check(json!({ "aud": ["us", "them"], "azp": "us" }), Ok(()));
+        check(json!({ "aud": ["us", "them"] }), Err("Audience"));
+        check(json!({ "azp": "them" }), Err("Audience"));
+        check(json!({ "aud": "them" }), Err("Audience"));
+        check(json!({ "aud": "them", "azp": "us" }), Err("Audience"));
+        check(json!({ "nonce": "n2" }), Err("Nonce"));
+        check(json!({ "nonce": null }), Err("Nonce"));
+        check(json!({ "iss": "https://evil.example" }), Err("Issuer"));
+        check(json!({ "exp": NOW - 60 }), Err("Expired"));
+        check(json!({ "sub": "" }), Err("Subject"));
     }
 }

@@ -10,14 +10,12 @@ use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::http::HttpPoolOptions;
 use switchboard_wire::sanitize;
 use tokio::time::Instant;
-use url::Url;
 
 use super::TokenRejection;
 use super::keys::{JwkSet, VerifyingKey, VerifyingKeys};
 use super::token::TokenHeader;
 use crate::error::Error;
-use crate::fetch::Fetcher;
-use crate::metadata::{IssuerSource, discover_server};
+use crate::metadata::discover_issuer;
 
 const DOCUMENT_NAME: &str = "the issuer's keys";
 /// How long keys are cached: a withdrawn key is trusted no longer than this.
@@ -88,12 +86,9 @@ impl IssuerKeys {
 
     async fn fetch(&self) -> Result<VerifyingKeys, Error> {
         let what = "the issuer of tokens";
-        let shown = || sanitize::sanitize_line(&self.issuer).into_owned();
-        let url = Url::parse(&self.issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
-        let fetcher = Fetcher::new(&[&url], None, &self.network)?;
-        let server =
-            discover_server(IssuerSource::ResourceMetadata(&self.issuer), &fetcher).await?;
-        let missing = || Error::NoKeys { issuer: shown() };
+        let (server, fetcher) = discover_issuer(what, &self.issuer, &self.network).await?;
+        let missing =
+            || Error::NoKeys { issuer: sanitize::sanitize_line(&self.issuer).into_owned() };
         let place = server.jwks_uri.ok_or_else(missing)?;
         let document = fetcher.get_document::<JwkSet>(DOCUMENT_NAME, &place).await?;
         Ok(VerifyingKeys::read(document.ok_or_else(missing)?))

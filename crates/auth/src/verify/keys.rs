@@ -131,7 +131,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::verify::token::ParsedToken;
+    use crate::verify::token::{ParsedToken, TokenKind};
 
     // The examples of RFC 7515 (A.2, A.3) and RFC 8037 (A.4).
     const RSA: &str = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ.cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTyWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw";
@@ -156,7 +156,7 @@ mod tests {
         let keys = read(published());
         assert_eq!(keys.0.len(), 3, "what is of another kind is passed over");
         for text in [RSA, EC, ED] {
-            let token = ParsedToken::parse(text).unwrap();
+            let token = ParsedToken::parse(text, TokenKind::Access).unwrap();
             let key = keys.find_key(&token.head).unwrap();
             key.verify(token.signed, &token.signature).unwrap();
             let mut forged = token.signed.to_vec();

@@ -1,10 +1,12 @@
-//! Verification of access tokens that clients present: signed by the trusted issuer, and issued for us.
+//! Verification of the tokens of a trusted issuer: access tokens that clients present, and ID tokens of people who sign
+//! in.
 //!
-//! Used by `hub::access` for the HTTP faces. A token is accepted when it is signed with a key that the issuer
-//! publishes now, by an algorithm of a short list, and names that issuer, this resource as audience, and a
-//! time that includes now. It does not decide what the token's holder may do.
+//! Used by `hub::access` for the HTTP faces, and by `browser_sign_in`. A token is accepted when it is signed with a key
+//! that the issuer publishes now, by an algorithm of a short list, and names that issuer, us as audience, and a time that
+//! includes now. It does not decide what the token's holder may do.
 
 mod claims;
+mod id_token;
 mod issuer_keys;
 mod keys;
 mod token;
@@ -14,9 +16,10 @@ use std::time::Duration;
 use switchboard_wire::http::HttpPoolOptions;
 
 use crate::token::unix_now;
-use claims::{ExpectedAudience, ExpectedClaims};
+use claims::{ExpectedAudience, ExpectedClaims, ExpectedUse, TokenClaims};
+pub(crate) use id_token::IdTokenVerifier;
 use issuer_keys::IssuerKeys;
-use token::ParsedToken;
+use token::{ParsedToken, TokenKind};
 
 /// The tolerated clock skew.
 const CLOCK_LEEWAY: Duration = Duration::from_secs(60);
@@ -68,7 +71,7 @@ pub enum TokenRejection {
     #[error("it is not signed by RS256, ES256 or EdDSA")]
     Algorithm,
     /// Another type of token.
-    #[error("it is not an access token")]
+    #[error("it is a token of another kind")]
     Kind,
     /// The issuer publishes no key that fits.
     #[error("the issuer does not know the key that signed it")]
@@ -80,8 +83,11 @@ pub enum TokenRejection {
     #[error("it was issued by another issuer")]
     Issuer,
     /// Another audience.
-    #[error("it is for another resource")]
+    #[error("it is for another resource or client")]
     Audience,
+    /// An ID token for another request.
+    #[error("it does not answer this request")]
+    Nonce,
     /// The token has expired.
     #[error("it has expired")]
     Expired,
@@ -91,6 +97,9 @@ pub enum TokenRejection {
     /// The token has no valid subject.
     #[error("it has no subject")]
     Subject,
+    /// The issuer describes another subject than that of the token.
+    #[error("the issuer describes another person than the token")]
+    OtherSubject,
     /// The list of groups is too long or not readable.
     #[error("its groups cannot be read")]
     Groups,
@@ -137,21 +146,34 @@ impl AccessTokenVerifier {
         token: &str,
         resource: &str,
     ) -> Result<VerifiedToken, TokenRejection> {
-        let token = ParsedToken::parse(token)?;
-        let key = self.keys.find_key(&token.head).await?;
-        key.verify(token.signed, &token.signature)?;
+        let claims = self.keys.verified_claims(token, TokenKind::Access).await?;
         let audience = match &*self.trust.audiences {
             [] => ExpectedAudience::Resource(resource),
             any => ExpectedAudience::Any(any),
         };
         let expected = ExpectedClaims {
             issuer: &self.trust.issuer,
-            audience,
-            scopes: &self.trust.scopes,
+            purpose: ExpectedUse::Access { audience, scopes: &self.trust.scopes },
             groups_claim: &self.trust.groups_claim,
             now: unix_now(),
             leeway: CLOCK_LEEWAY.as_secs(),
         };
-        expected.check(&token.claims()?)
+        expected.check(&claims)
+    }
+}
+
+// === impl IssuerKeys ===
+
+impl IssuerKeys {
+    /// Checks the signature of a token, and returns its claims, which are not checked.
+    async fn verified_claims(
+        &self,
+        token: &str,
+        kind: TokenKind,
+    ) -> Result<TokenClaims, TokenRejection> {
+        let token = ParsedToken::parse(token, kind)?;
+        let key = self.find_key(&token.head).await?;
+        key.verify(token.signed, &token.signature)?;
+        token.claims()
     }
 }

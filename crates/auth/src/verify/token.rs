@@ -7,13 +7,19 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
 use super::TokenRejection;
-use super::claims::AccessTokenClaims;
+use super::claims::TokenClaims;
 
 /// Longer than any token that HTTP servers accept in a header.
 const MAX_TOKEN_BYTES: usize = 16 << 10;
-/// The `typ` values of access tokens (RFC 9068). Other kinds of JWT have other types, so that none is taken
-/// for an access token.
-const ACCESS_TOKEN_TYPES: [&str; 3] = ["jwt", "at+jwt", "application/at+jwt"];
+
+/// The kinds of tokens. Each has `typ` values of its own, so that none is taken for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// An access token (RFC 9068).
+    Access,
+    /// An ID token of OpenID Connect.
+    Id,
+}
 
 /// The accepted algorithms. `none` and shared secrets are not among them, as they prove nothing about the
 /// issuer.
@@ -55,7 +61,7 @@ struct RawTokenHeader {
 // === impl ParsedToken ===
 
 impl<'a> ParsedToken<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Self, TokenRejection> {
+    pub(super) fn parse(text: &'a str, kind: TokenKind) -> Result<Self, TokenRejection> {
         if text.len() > MAX_TOKEN_BYTES {
             return Err(TokenRejection::Malformed);
         }
@@ -64,11 +70,11 @@ impl<'a> ParsedToken<'a> {
         let head: RawTokenHeader =
             serde_json::from_slice(&decode_part(head)?).map_err(|_| TokenRejection::Malformed)?;
         let signature = decode_part(signature)?;
-        Ok(Self { head: head.into_header()?, signed: signed.as_bytes(), payload, signature })
+        Ok(Self { head: head.into_header(kind)?, signed: signed.as_bytes(), payload, signature })
     }
 
     /// The claims, unverified. The caller has to check the signature first.
-    pub(super) fn claims(&self) -> Result<AccessTokenClaims, TokenRejection> {
+    pub(super) fn claims(&self) -> Result<TokenClaims, TokenRejection> {
         serde_json::from_slice(&decode_part(self.payload)?).map_err(|_| TokenRejection::Malformed)
     }
 }
@@ -80,14 +86,25 @@ fn decode_part(part: &str) -> Result<Vec<u8>, TokenRejection> {
 // === impl RawTokenHeader ===
 
 impl RawTokenHeader {
-    fn into_header(self) -> Result<TokenHeader, TokenRejection> {
-        let is_access =
-            |kind: &String| ACCESS_TOKEN_TYPES.iter().any(|known| kind.eq_ignore_ascii_case(known));
-        if self.crit.is_some() || !self.typ.as_ref().is_none_or(is_access) {
+    fn into_header(self, kind: TokenKind) -> Result<TokenHeader, TokenRejection> {
+        let is_of_kind =
+            |typ: &String| kind.type_names().iter().any(|known| typ.eq_ignore_ascii_case(known));
+        if self.crit.is_some() || !self.typ.as_ref().is_none_or(is_of_kind) {
             return Err(TokenRejection::Kind);
         }
         let algorithm = SigningAlgorithm::from_name(&self.alg).ok_or(TokenRejection::Algorithm)?;
         Ok(TokenHeader { algorithm, key: self.kid })
+    }
+}
+
+// === impl TokenKind ===
+
+impl TokenKind {
+    fn type_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Access => &["jwt", "at+jwt", "application/at+jwt"],
+            Self::Id => &["jwt"],
+        }
     }
 }
 
