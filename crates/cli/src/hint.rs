@@ -282,6 +282,9 @@ pub(crate) fn of_hub(error: &HubError) -> Option<String> {
         }
         HubError::ResourceUrl { .. } => "give one like https://hub.example.com, without a path",
         HubError::IssuerUrl { .. } => "give one like https://login.example.com",
+        HubError::ClientSecretFile { .. } => {
+            "the file holds the client secret that the issuer gave this hub, and nothing else"
+        }
         HubError::NoToken { .. } => {
             "create one with `switchboard token create --name <client>`, and try again"
         }

@@ -106,6 +106,14 @@ pub enum HubError {
         /// Why.
         source: TokenStoreError,
     },
+    /// The file of the client secret at the issuer cannot be used.
+    #[error("cannot read the client secret in `{}`", path.display())]
+    ClientSecretFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// A certificate or a key cannot be read.
     #[error("cannot read `{}`", path.display())]
     Pem {

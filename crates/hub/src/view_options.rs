@@ -72,6 +72,10 @@ pub struct AccessOptions {
     pub auth_scope: Vec<String>,
     /// The claim of tokens that lists the groups of their subject; `groups` if absent.
     pub auth_groups: Option<String>,
+    /// The client id of this hub at that authorization server, with which browsers sign in there.
+    pub auth_client_id: Option<String>,
+    /// The file of the client secret.
+    pub auth_client_secret_file: Option<PathBuf>,
     /// Host names that clients may call this machine by.
     pub allow_host: Vec<String>,
     /// Origins of web pages that may call.
@@ -164,6 +168,8 @@ impl Default for AccessOptions {
             auth_audience: Vec::new(),
             auth_scope: Vec::new(),
             auth_groups: None,
+            auth_client_id: None,
+            auth_client_secret_file: None,
             allow_host: Vec::new(),
             allow_origin: Vec::new(),
             tls_cert: None,
@@ -211,7 +217,8 @@ mod tests {
             "listen": "127.0.0.1:7420",
             "guarding": {
                 "auth": "user", "authIssuer": null, "authResource": null, "authAudience": [],
-                "authScope": [], "authGroups": null, "allowHost": [], "allowOrigin": [],
+                "authScope": [], "authGroups": null, "authClientId": null, "authClientSecretFile": null,
+                "allowHost": [], "allowOrigin": [],
                 "tlsCert": null, "tlsKey": null,
                 "rate": null, "maxSessions": 1024, "maxMessage": 16_777_216,
                 "idle": { "secs": 90, "nanos": 0 },

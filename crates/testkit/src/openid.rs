@@ -103,6 +103,14 @@ impl OpenId {
         Self::of(tokens, command)
     }
 
+    /// Starts both. People have names and `teams` there, and the client `hub` with the secret
+    /// `the-secret-of-the-hub` may sign browsers in.
+    pub fn with_people(tokens: Tokens) -> Self {
+        let mut command = node("oidc-server.mjs");
+        command.arg("--people");
+        Self::of(tokens, command)
+    }
+
     fn of(tokens: Tokens, mut command: Command) -> Self {
         let (Tokens::Opaque(life) | Tokens::Signed(life)) = tokens;
         command.args(["--life", &life.to_string()]);
@@ -180,6 +188,12 @@ impl OpenId {
     /// Invalidates all tokens, including refresh tokens.
     pub fn forget(&self) {
         self.tell(&json!({ "do": "forget" }));
+    }
+
+    /// An access token of a person, for what is at `audience`.
+    pub fn token_of(&self, subject: &str, audience: &str) -> String {
+        let said = self.tell(&json!({ "do": "token", "subject": subject, "audience": audience }));
+        said["token"].as_str().expect("it issues tokens").to_owned()
     }
 
     /// Whether the provider still accepts a token.

@@ -1,11 +1,12 @@
 // An MCP server on the TypeScript SDK that takes only tokens of a certified OpenID provider, which is here as well.
 //
-//   node oidc-server.mjs [--life SECONDS] [--jwt] [--organisation]
+//   node oidc-server.mjs [--life SECONDS] [--jwt] [--organisation] [--people]
 //
 // Says `{"url": …}` on stdout once both are there. From then on a line of JSON on stdin is something to be done or
 // told, answered with a line (see `commands`); it ends with its stdin. Access tokens live for --life seconds and are
 // opaque, or signed with --jwt. With --organisation there is an identity provider as well, whose statements about
-// somebody the provider takes; `organisation` says where. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
+// somebody the provider takes; `organisation` says where. With --people everybody has a
+// name and teams, and the client `hub` may sign browsers in. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -36,6 +37,7 @@ const option = (name) => {
 const life = Number(option('--life') ?? 3600);
 const signed = process.argv.includes('--jwt');
 const organised = process.argv.includes('--organisation');
+const peopled = process.argv.includes('--people');
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
 const BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
@@ -49,6 +51,23 @@ let rotates = true;
 const access = new Set();
 const refresh = new Set();
 
+// --- people
+
+const TEAMS = { ada: ['ops'], bob: ['dev', 'ops'], cara: ['dev'] };
+const about = (id) => ({ name: `${id} of the company`, teams: TEAMS[id] ?? [] });
+
+// Access tokens say who their people are; ID tokens leave it to the userinfo endpoint.
+const people = {
+  claims: { openid: ['sub'], profile: ['name'], teams: ['teams'] },
+  extraTokenClaims: (_ctx, token) => (token.accountId ? about(token.accountId) : undefined),
+};
+
+// A switchboard on whatever port of this machine.
+const hub = {
+  client_id: 'hub', client_secret: 'the-secret-of-the-hub', application_type: 'native', grant_types: ['authorization_code'],
+  response_types: ['code'], redirect_uris: ['http://127.0.0.1/sign-in/issuer/callback'], token_endpoint_auth_method: 'client_secret_basic',
+};
+
 // --- the provider
 
 // What tokens for the server are like.
@@ -61,11 +80,12 @@ function configuration(resource, keys) {
   return {
     jwks: { keys },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    scopes: ['openid', 'offline_access', 'read', 'write'],
+    scopes: ['openid', 'offline_access', 'read', 'write', ...(peopled ? ['profile', 'teams'] : [])],
+    ...(peopled ? people : {}),
     pkce: { required: () => true },
     rotateRefreshToken: () => rotates,
     issueRefreshToken: (_ctx, client, code) => client.grantTypeAllowed('refresh_token') && code.scopes.has('offline_access'),
-    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...(peopled ? about(id) : {}) }) }),
     ttl: { AccessToken: life, DeviceCode: 60, Grant: 3600, Interaction: 600, RefreshToken: 3600, Session: 3600, IdToken: 3600 },
     features: {
       devInteractions: { enabled: true },
@@ -76,12 +96,14 @@ function configuration(resource, keys) {
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => resource,
+        // A token without a resource is one for the userinfo endpoint.
+        defaultResource: (_ctx, client) => (client.clientId === 'hub' ? undefined : resource),
         getResourceServerInfo: () => shielded(resource),
         useGrantedResource: () => true,
       },
     },
     clients: [
+      ...(peopled ? [hub] : []),
       // A program that comes with a statement of the organisation's.
       ...(organised ? [{
         client_id: 'agent', grant_types: [BEARER], redirect_uris: [], response_types: [], token_endpoint_auth_method: 'none',
@@ -273,6 +295,16 @@ const commands = (provider) => ({
   expire: () => gone(access),
   // Nor any refresh token.
   forget: async () => { await gone(access); await gone(refresh); },
+  // An access token of a person, for what is at `audience`.
+  token: async ({ subject, audience }) => {
+    const client = await provider.Client.find('hub');
+    const grant = new provider.Grant({ accountId: subject, clientId: client.clientId });
+    grant.addResourceScope(audience, 'read');
+    const grantId = await grant.save();
+    const token = new provider.AccessToken({ accountId: subject, client, grantId, gty: 'authorization_code', scope: 'read' });
+    token.resourceServer = new provider.ResourceServer(audience, shielded(audience));
+    return { token: await token.save() };
+  },
   // Whether a token is still good.
   knows: async ({ token }) => {
     const kinds = [provider.AccessToken, provider.ClientCredentials, provider.RefreshToken];

@@ -71,6 +71,19 @@ pub(crate) struct Guarding {
     pub(crate) idle: Option<Duration>,
 }
 
+/// The client of `serve` at the issuer.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Who may connect")]
+pub(crate) struct IssuerClientArgs {
+    /// The client id of this hub at the issuer, so that people sign their browsers in there instead of with one-time codes.
+    /// The issuer has to know the redirect URI `<this hub>/sign-in/issuer/callback`
+    #[arg(long, value_name = "ID", requires = "auth_issuer")]
+    pub(crate) auth_client_id: Option<String>,
+    /// A file with the client secret of this hub at the issuer, if it has one
+    #[arg(long, value_name = "FILE", requires = "auth_client_id")]
+    pub(crate) auth_client_secret_file: Option<PathBuf>,
+}
+
 /// Which clients may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Auth {
@@ -149,6 +162,21 @@ impl Guarding {
             max_message: self.max_message,
             idle: self.idle,
             shares_tokens: false,
+            auth_client_id: None,
+            auth_client_secret_file: None,
+        }
+    }
+}
+
+// === impl IssuerClientArgs ===
+
+impl IssuerClientArgs {
+    /// The same beside the other options of access control.
+    pub(crate) fn add_to_options(&self, options: AccessOptions) -> AccessOptions {
+        AccessOptions {
+            auth_client_id: self.auth_client_id.clone(),
+            auth_client_secret_file: self.auth_client_secret_file.clone(),
+            ..options
         }
     }
 }

@@ -13,7 +13,7 @@ use switchboard_gateway::bridge::ToolSearch;
 use switchboard_hub::{AppsOptions, AppsOrigin, FacesOptions, ViewOptions};
 
 use super::clustering::ClusterArgs;
-use super::guarding::Guarding;
+use super::guarding::{Guarding, IssuerClientArgs};
 
 /// How a client sees the servers.
 #[derive(Debug, Clone, ClapArgs)]
@@ -107,6 +107,8 @@ pub(crate) struct Serve {
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) guarding: Guarding,
+    #[command(flatten)]
+    pub(crate) issuer_client: IssuerClientArgs,
     #[command(flatten)]
     pub(crate) clustering: ClusterArgs,
     /// The origin under which browsers reach the frames of MCP Apps, such as `https://apps.example.com`; needed if the
@@ -215,7 +217,7 @@ impl Serve {
         FacesOptions {
             view: self.view.to_options(),
             listen: self.listen,
-            access: self.guarding.to_options(),
+            access: self.issuer_client.add_to_options(self.guarding.to_options()),
             apps: AppsOptions { origin: self.apps_origin.clone(), listen: self.apps_listen },
         }
     }

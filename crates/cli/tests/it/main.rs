@@ -40,6 +40,7 @@ mod hints;
 mod hostile;
 mod import;
 mod install;
+mod issuer_sign_in;
 mod kept_catalogs;
 mod links;
 mod list;

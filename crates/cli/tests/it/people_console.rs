@@ -314,7 +314,7 @@ fn people_answer_their_own_questions() {
 fn follow(browser: &Browser<'_>, query: &str) -> BufReader<TcpStream> {
     let address = browser.origin().strip_prefix("http://").unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
-    let cookie = browser.cookie.as_ref().unwrap();
+    let cookie = browser.cookie_header().unwrap();
     let request = format!(
         "GET {API}/events{query} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncookie: {cookie}\r\n\r\n"
     );

@@ -167,6 +167,16 @@ fn what_cannot_be_meant() {
         .run(&["serve", "--auth-issuer", "nonsense"])
         .run(&["serve", "--auth-issuer", "https://as.example", "--auth-resource", "https://x/y"])
         .run(&["serve", "--auth-scope", "use"])
+        .run(&["serve", "--auth-client-id", "us"])
+        .run(&[
+            "serve",
+            "--auth-issuer",
+            "https://as.example",
+            "--auth-client-id",
+            "us",
+            "--auth-client-secret-file",
+            "nowhere",
+        ])
         .run(&[
             "serve",
             "--listen",

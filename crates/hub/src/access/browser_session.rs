@@ -1,7 +1,7 @@
 //! Browser sessions: which principal the browser of a person belongs to, at one address of the hub.
 //!
-//! A session is a sealed cookie. It begins when the person proved who they are (`sign_in_pages`), with a one-time code for
-//! a token, of ours or of the issuer. It belongs to one principal and to one address, and ends after a fixed time, when
+//! A session is a sealed cookie. It begins when the person proved who they are (`sign_in_pages`), at the page of the issuer
+//! or with a one-time code for a token, of ours or of the issuer. It belongs to one principal and to one address, and ends after a fixed time, when
 //! the person signs the browser out, and with the token that it began with: a revoked token has no session at the next
 //! request. Browsers send the cookie with a navigation from another site, because the way back from an authorization
 //! server is one (`SameSite=Lax`); so a page that changes something asks for [`BrowserSessions::is_own_page`], too.
@@ -32,6 +32,8 @@ pub(crate) const ISSUER_SESSION_LIFETIME: Duration = Duration::from_secs(3600);
 /// The most sessions of all principals that were ended early and are remembered until they would have ended.
 const MAX_ENDED_SESSIONS: usize = 4096;
 const SESSION_SECRET_BYTES: usize = 32;
+/// The longest name and value of a cookie; browsers drop longer ones without a word.
+const MAX_COOKIE_BYTES: usize = 4096;
 
 /// The sessions of the browsers that come to one address.
 pub(crate) struct BrowserSessions {
@@ -75,6 +77,19 @@ pub(crate) enum SessionProof {
         /// The person's groups.
         groups: Vec<String>,
     },
+}
+
+/// Why no session begins.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BeginSessionError {
+    /// Nothing could be sealed.
+    #[error("the hub has no random numbers")]
+    Seal(#[from] SealError),
+    /// The cookie would be too long for browsers.
+    #[error(
+        "its cookie would be longer than browsers take, perhaps because the issuer lists too many groups"
+    )]
+    TooLarge,
 }
 
 /// The content of a cookie.
@@ -123,7 +138,7 @@ impl BrowserSessions {
     }
 
     /// Begins a session. Returns the value of the `Set-Cookie` header that gives it to the browser.
-    pub(crate) fn begin(&self, proof: SessionProof) -> Result<HeaderValue, SealError> {
+    pub(crate) fn begin(&self, proof: SessionProof) -> Result<HeaderValue, BeginSessionError> {
         let lasts = match proof {
             SessionProof::Token { .. } => TOKEN_SESSION_LIFETIME,
             SessionProof::Issuer { .. } => ISSUER_SESSION_LIFETIME,
@@ -160,20 +175,23 @@ impl BrowserSessions {
     }
 
     /// Seals `content` into the cookie of this short name.
-    fn seal_cookie(
+    pub(super) fn seal_cookie(
         &self,
         name: &str,
         kind: HandleKind,
         content: &impl Serialize,
         lasts: Duration,
-    ) -> Result<HeaderValue, SealError> {
+    ) -> Result<HeaderValue, BeginSessionError> {
         let text = serde_json::to_vec(content).map_err(|_| SealError)?;
         let sealed = self.sealer.seal(&self.binding(kind), &text, lasts)?;
-        self.cookie_header(name, &sealed, lasts).ok_or(SealError)
+        if self.cookie_name(name).len() + sealed.len() > MAX_COOKIE_BYTES {
+            return Err(BeginSessionError::TooLarge);
+        }
+        Ok(self.cookie_header(name, &sealed, lasts).ok_or(SealError)?)
     }
 
     /// Opens the cookie of this short name.
-    fn open_cookie<T: for<'a> Deserialize<'a>>(
+    pub(super) fn open_cookie<T: for<'a> Deserialize<'a>>(
         &self,
         name: &str,
         kind: HandleKind,
@@ -185,7 +203,7 @@ impl BrowserSessions {
     }
 
     /// The value of the `Set-Cookie` header that takes the cookie of this short name from the browser.
-    fn clear_cookie(&self, name: &str) -> HeaderValue {
+    pub(super) fn clear_cookie(&self, name: &str) -> HeaderValue {
         let header = self.cookie_header(name, "", Duration::ZERO);
         header.unwrap_or(HeaderValue::from_static(""))
     }
@@ -376,6 +394,19 @@ mod tests {
         let set = plain.begin(SessionProof::Token { id: scene.token("bob") }).unwrap();
         assert!(set.to_str().unwrap().starts_with("switchboard-session-7420="));
         assert!(plain.find(&request(&set)).is_some());
+    }
+
+    #[test]
+    fn a_session_that_browsers_would_drop_does_not_begin() {
+        let sessions = Scene::new().sessions("https://hub.example");
+        let ada = |groups: usize| {
+            let groups = (0..groups).map(|number| format!("a-group-of-the-company-{number}"));
+            Principal::issued("https://is.example", "ada").with_groups(groups)
+        };
+        let begin = |groups| sessions.begin(SessionProof::of_issued(&ada(groups)).unwrap());
+        let cookie = request(&begin(20).unwrap());
+        assert_eq!(sessions.find(&cookie).unwrap().principal(), &ada(20));
+        assert!(matches!(begin(200), Err(BeginSessionError::TooLarge)));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The verifier of tokens that an authorization server issues for this hub.
 //!
-//! Used by `access`, which hands it to the faces. It does not issue tokens.
+//! Used by `access`, which hands it to the faces, and by `issuer_sign_in`. It does not issue tokens.
 
 use futures_util::future::BoxFuture;
 use serde_json::json;
-use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer};
+use switchboard_auth::{AccessTokenVerifier, TokenRejection, TrustedIssuer, VerifiedToken};
 use switchboard_core::principal::Principal;
 use switchboard_gateway::face::{TokenDenial, TokenVerifier};
 use switchboard_wire::http::HttpPoolOptions;
@@ -33,14 +33,17 @@ impl IssuedTokenVerifier {
     async fn principal(&self, token: &str, path: &str) -> Result<Principal, TokenDenial> {
         let resource = format!("{}{}", self.base, resource(path).unwrap_or_default());
         match self.verifier.verify(token, &resource).await {
-            Ok(verified) => {
-                let principal = Principal::issued(&verified.issuer, &verified.subject);
-                let name = verified.name.unwrap_or(verified.subject);
-                Ok(principal.with_name(name).with_groups(verified.groups))
-            }
+            Ok(verified) => Ok(to_principal(verified)),
             Err(rejected) => Err(to_token_denial(&rejected)),
         }
     }
+}
+
+/// The principal of a token that the issuer signed: an access token, or the ID token of a browser.
+pub(super) fn to_principal(verified: VerifiedToken) -> Principal {
+    let principal = Principal::issued(&verified.issuer, &verified.subject);
+    let name = verified.name.unwrap_or(verified.subject);
+    principal.with_name(name).with_groups(verified.groups)
 }
 
 fn to_token_denial(rejected: &TokenRejection) -> TokenDenial {

@@ -5,10 +5,12 @@
 
 mod browser_session;
 mod issued_tokens;
+mod issuer_sign_in;
 mod sign_in_codes;
 pub(crate) mod sign_in_links;
 mod sign_in_pages;
 
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use serde_json::{Value, json};
-use switchboard_auth::TrustedIssuer;
+use switchboard_auth::{BrowserSignInClient, IssuerClient, Secret, TrustedIssuer};
 use switchboard_core::sealing::HandleSealer;
 use switchboard_gateway::face::{
     AnonymousAccess, FaceAccess, FaceLimits, FaceOptions, FaceTimeouts, RequestRate, TlsIdentity,
@@ -24,11 +26,13 @@ use switchboard_gateway::face::{
 };
 use switchboard_gateway::tokens::{StoredTokenVerifier, TokenStore, TokenVerifiers};
 use switchboard_process::raise_descriptor_limit;
+use switchboard_wire::http::HttpPoolOptions;
 use url::Url;
 
 use crate::limits::{DescriptorShare, fitting_connections};
 use crate::{AccessOptions, ClientAuth, HubError};
 use issued_tokens::IssuedTokenVerifier;
+use issuer_sign_in::IssuerSignIn;
 use sign_in_links::{PageAddressLease, SignInLinkTable};
 use sign_in_pages::SignInPages;
 
@@ -44,6 +48,8 @@ pub struct AccessSetup {
     store: TokenStore,
     /// The authorization server whose tokens are accepted besides our own.
     trust: Option<TrustedIssuer>,
+    /// Our client there, with which browsers sign in.
+    issuer_client: Option<IssuerClient>,
 }
 
 // === impl AccessSetup ===
@@ -71,7 +77,8 @@ impl AccessSetup {
         let store = TokenStore::new(state_dir);
         let trust = trusted_issuer(&options)?;
         let tls = tls_identity(&options)?;
-        let setup = Self { options, auth, tls, store, trust };
+        let issuer_client = issuer_client(&options, trust.as_ref())?;
+        let setup = Self { options, auth, tls, store, trust, issuer_client };
         if !setup.options.shares_tokens {
             setup.check_tokens(listen)?;
         }
@@ -189,7 +196,10 @@ impl AccessSetup {
     ) -> (Router, PageAddressLease) {
         let base = sessions.base().clone();
         let issuer = self.trust.as_ref().map(|trust| trust.issuer.clone());
-        let pages = SignInPages::new(links.clone(), sessions).routes();
+        let sign_in = self.issuer_client.clone().map(|client| {
+            IssuerSignIn::new(BrowserSignInClient::new(client, HttpPoolOptions::default()))
+        });
+        let pages = SignInPages::new(links.clone(), sessions, sign_in).routes();
         (pages, links.add_address(base, issuer))
     }
 
@@ -238,6 +248,30 @@ fn trusted_issuer(options: &AccessOptions) -> Result<Option<TrustedIssuer>, HubE
         scopes: options.auth_scope.clone(),
         groups_claim: options.auth_groups.clone().unwrap_or_else(|| "groups".to_owned()),
     }))
+}
+
+/// Our client at the issuer, if the options name one.
+fn issuer_client(
+    options: &AccessOptions,
+    trust: Option<&TrustedIssuer>,
+) -> Result<Option<IssuerClient>, HubError> {
+    let (Some(trust), Some(client_id)) = (trust, &options.auth_client_id) else { return Ok(None) };
+    let secret = options.auth_client_secret_file.as_deref().map(read_client_secret);
+    Ok(Some(IssuerClient {
+        issuer: trust.issuer.clone(),
+        client_id: client_id.clone(),
+        client_secret: secret.transpose()?,
+        groups_claim: trust.groups_claim.clone(),
+    }))
+}
+
+fn read_client_secret(path: &Path) -> Result<Secret<String>, HubError> {
+    let failed = |source| HubError::ClientSecretFile { path: path.to_owned(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    match text.trim() {
+        "" => Err(failed(io::Error::new(io::ErrorKind::InvalidData, "it is empty"))),
+        secret => Ok(Secret::new(secret.to_owned())),
+    }
 }
 
 /// Fails where no client could have a token that is good.

@@ -2,14 +2,16 @@
 //! themselves to a server, through a sign-in link.
 //!
 //! ```text
-//! link ─ whose browser? ─ a one-time code ─ the server's authorization server ─ back to the same browser ─ done
+//! link ─ whose browser? ─┬─ the issuer ────┬─ the server's authorization server ─ back to the same browser ─ done
+//!                        └─ a one-time code ┘
 //! ```
 //!
 //! The pages run no script. A form counts only from a page of this address, by its `Origin`. A page names nothing of a
 //! sign-in before the browser has proved whose it is.
 //!
-//! Used by `faces`, which serves them beside the faces. Links are in `sign_in_links`, codes in `sign_in_codes`, the
-//! sessions of browsers in `browser_session`. It does not exchange what a browser came back with (`auth` does).
+//! Used by `faces`, which serves them beside the faces. Links are in `sign_in_links`, codes in `sign_in_codes`, the issuer's page in
+//! `issuer_sign_in`, the sessions of browsers in `browser_session`. It does not exchange what a browser came back with
+//! (`auth` does).
 
 use std::sync::Arc;
 
@@ -23,7 +25,8 @@ use switchboard_gateway::face::FaceCaller;
 use switchboard_wire::sanitize::sanitize_line;
 use url::{Url, form_urlencoded};
 
-use super::browser_session::{BrowserSession, BrowserSessions};
+use super::browser_session::{BeginSessionError, BrowserSession, BrowserSessions};
+use super::issuer_sign_in::{FinishedVisit, ISSUER_CALLBACK_PATH, IssuerSignIn, IssuerSignInError};
 use super::sign_in_codes::{CODE_LIFETIME, SignInCodes};
 use super::sign_in_links::{CALLBACK_PATH, LINK_PATH, LinkRefusal, SignInLinkTable};
 
@@ -35,6 +38,8 @@ const ENTER_PATH: &str = "/sign-in/enter";
 const LEAVE_PATH: &str = "/sign-in/leave";
 /// The console, to which a browser goes on that was signed in without a link.
 pub(crate) const CONSOLE_PATH: &str = "/console/";
+/// The path that leads to the issuer's page.
+const ISSUER_PATH: &str = "/sign-in/issuer";
 /// The longest form that a page sends.
 const MAX_FORM_BYTES: usize = 2048;
 
@@ -60,13 +65,19 @@ pub(crate) struct SignInPages {
     links: SignInLinkTable,
     sessions: Arc<BrowserSessions>,
     codes: SignInCodes,
+    /// The issuer, where this hub is a client of it.
+    issuer: Option<IssuerSignIn>,
 }
 
 // === impl SignInPages ===
 
 impl SignInPages {
-    pub(crate) fn new(links: SignInLinkTable, sessions: Arc<BrowserSessions>) -> Self {
-        Self { links, sessions, codes: SignInCodes::default() }
+    pub(super) fn new(
+        links: SignInLinkTable,
+        sessions: Arc<BrowserSessions>,
+        issuer: Option<IssuerSignIn>,
+    ) -> Self {
+        Self { links, sessions, codes: SignInCodes::default(), issuer }
     }
 
     /// The routes, to be served beside the faces.
@@ -77,12 +88,77 @@ impl SignInPages {
             .route(CALLBACK_PATH, get(callback))
             .route(ENTER_PATH, post(enter))
             .route(LEAVE_PATH, post(leave))
+            .route(ISSUER_PATH, get(to_issuer))
+            .route(ISSUER_CALLBACK_PATH, get(from_issuer))
             .route(CODE_PATH, post(code))
             .with_state(Arc::new(self))
     }
 
-    fn session(&self, headers: &HeaderMap) -> Option<BrowserSession> {
-        self.sessions.find(headers)
+    /// Returns the session of a request's browser. Without one, returns the page on which the person signs the browser
+    /// in, and goes on to the path `next` of this address.
+    fn require_session(
+        &self,
+        headers: &HeaderMap,
+        next: &str,
+    ) -> Result<BrowserSession, Box<Response>> {
+        let session = self.sessions.find(headers);
+        session.ok_or_else(|| Box::new(self.identify_page(StatusCode::OK, next, "")))
+    }
+
+    /// The URL of a path of this address; `None` for anything else, so that nothing leads a browser away.
+    fn local_url(&self, path: &str) -> Option<Url> {
+        let base = self.sessions.base();
+        let url = base.join(path).ok()?;
+        (path.starts_with('/') && url.origin() == base.origin()).then_some(url)
+    }
+
+    /// Gives the browser a session, and leads it to the path `next`.
+    fn enter_with(&self, session: HeaderValue, next: &str) -> Response {
+        let mut response = match self.local_url(next) {
+            Some(next) => redirect_page(&next),
+            None => html(StatusCode::OK, "This browser is signed in", ""),
+        };
+        response.headers_mut().append(header::SET_COOKIE, session);
+        response
+    }
+
+    /// The page that asks whose browser this is; `why` is HTML.
+    fn identify_page(&self, status: StatusCode, next: &str, why: &str) -> Response {
+        let base = self.sessions.base();
+        let url = |path: &str| base.join(path).map_or_else(|_| path.to_owned(), String::from);
+        let issuer = self.issuer.as_ref().map(|issuer| {
+            let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+            format!(
+                "<p><a class=\"go\" href=\"{url}\">Sign in with {issuer}</a></p><p>Or type a one-time code, which your \
+                 client gets with its token:</p>",
+                url = escape(&url(&format!("{ISSUER_PATH}?{query}"))),
+                issuer = escape(&host_of(issuer.issuer())),
+            )
+        });
+        let way = issuer.unwrap_or_else(|| {
+            "<p>Ask for a one-time code with the token that your client uses, and type it here:</p>".to_owned()
+        });
+        let (purpose, danger) = match next {
+            CONSOLE_PATH => (
+                "The console shows you your own clients, calls and accounts.",
+                "this browser would be signed in as that person",
+            ),
+            _ => (
+                "Only the person who began this sign-in can finish it.",
+                "your sign-in would serve their calls",
+            ),
+        };
+        let body = format!(
+            "{why}<p>{purpose}</p>{way}\
+             <pre>curl -X POST -H \"Authorization: Bearer $TOKEN\" {address}</pre>\
+             <form method=\"post\" action=\"{ENTER_PATH}\"><input type=\"hidden\" name=\"next\" value=\"{next}\">\
+             <input name=\"code\" size=\"24\" autocomplete=\"off\" autofocus required> <button>Sign in</button></form>\
+             <p>A code is good once, for {minutes} minutes. Do not type a code that somebody sent you: {danger}.</p>",
+            address = escape(&url(CODE_PATH)),
+            next = escape(next),
+            minutes = CODE_LIFETIME.as_secs() / 60,
+        );
+        html(status, "Whose browser is this?", &body)
     }
 }
 
@@ -92,11 +168,14 @@ async fn link(
     Path(word): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(session) = pages.session(&headers) else {
-        if !pages.links.has_link(&word) {
-            return unknown_page();
-        }
-        return code_page(StatusCode::OK, pages.sessions.base(), &word, "");
+    let mut own = pages.sessions.base().clone();
+    if let Ok(mut path) = own.path_segments_mut() {
+        path.clear().extend(["sign-in", "link", &word]);
+    }
+    let session = match pages.require_session(&headers, own.path()) {
+        Ok(session) => session,
+        Err(_) if !pages.links.has_link(&word) => return unknown_page(),
+        Err(page) => return *page,
     };
     match pages.links.visit(&word, session.principal()) {
         Ok(page) => {
@@ -119,7 +198,7 @@ async fn link(
 
 /// `GET /sign-in/browser`: asks whose browser it is, for the console.
 async fn browser(State(pages): State<Arc<SignInPages>>) -> Response {
-    code_page(StatusCode::OK, pages.sessions.base(), "", "")
+    pages.identify_page(StatusCode::OK, CONSOLE_PATH, "")
 }
 
 /// `GET /sign-in/callback`: a browser comes back from the server's page.
@@ -133,7 +212,7 @@ async fn callback(
     let mut address = pages.sessions.base().clone();
     address.set_path(CALLBACK_PATH);
     address.set_query(Some(&query));
-    let session = pages.session(&headers);
+    let session = pages.sessions.find(&headers);
     let visitor = session.as_ref().map(BrowserSession::principal);
     match pages.links.come_back(&state, &address, visitor) {
         Ok(server) if only_value(query.as_bytes(), "error").is_some() => {
@@ -160,27 +239,52 @@ async fn enter(State(pages): State<Arc<SignInPages>>, headers: HeaderMap, body: 
     if !pages.sessions.is_own_page(&headers) || body.len() > MAX_FORM_BYTES {
         return foreign_page();
     }
-    let word = only_value(&body, "link").unwrap_or_default();
+    let next = only_value(&body, "next").unwrap_or_default();
     let code = only_value(&body, "code").unwrap_or_default();
     let Some(proof) = pages.codes.redeem(&code) else {
         let why = "<p><b>This code is unknown, was used, or is too old.</b></p>";
-        return code_page(StatusCode::FORBIDDEN, pages.sessions.base(), &word, why);
+        return pages.identify_page(StatusCode::FORBIDDEN, &next, why);
     };
-    let Ok(cookie) = pages.sessions.begin(proof) else {
-        let text = "<p>The hub has no random numbers. Try again.</p>";
-        return html(StatusCode::INTERNAL_SERVER_ERROR, "Not signed in", text);
+    match pages.sessions.begin(proof) {
+        Ok(session) => pages.enter_with(session, &next),
+        Err(error) => failed_page(&error),
+    }
+}
+
+/// `GET /sign-in/issuer`: leads to the issuer's page. Of its query, `next` is the path that the browser goes on to.
+async fn to_issuer(State(pages): State<Arc<SignInPages>>, RawQuery(query): RawQuery) -> Response {
+    let Some(issuer) = &pages.issuer else { return unknown_page() };
+    let next = only_value(query.unwrap_or_default().as_bytes(), "next").unwrap_or_default();
+    match issuer.begin(&pages.sessions, next).await {
+        Ok((page, visit)) => {
+            let mut response = redirect_page(&page);
+            response.headers_mut().append(header::SET_COOKIE, visit);
+            response
+        }
+        Err(error) => not_by_issuer_page(&error),
+    }
+}
+
+/// `GET /sign-in/issuer/callback`: a browser comes back from the issuer's page.
+async fn from_issuer(
+    State(pages): State<Arc<SignInPages>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    let Some(issuer) = &pages.issuer else { return unknown_page() };
+    let query = query.unwrap_or_default();
+    let state = only_value(query.as_bytes(), "state").unwrap_or_default();
+    let finished = issuer.finish(&pages.sessions, &headers, &state, &query).await;
+    if let Err(error @ IssuerSignInError::NoVisit) = &finished {
+        // Another visit of this browser may be under way.
+        return not_by_issuer_page(error);
+    }
+    let mut response = match finished {
+        Ok(FinishedVisit { session, next }) => pages.enter_with(session, &next),
+        Err(error) => not_by_issuer_page(&error),
     };
-    let mut next = pages.sessions.base().clone();
-    if word.is_empty() {
-        next.set_path(CONSOLE_PATH);
-    } else if let Ok(mut path) = next.path_segments_mut() {
-        path.clear().extend(["sign-in", "link", &word]);
-    }
-    let mut response = html(StatusCode::SEE_OTHER, "Signed in", "");
-    if let Ok(next) = HeaderValue::from_str(next.as_str()) {
-        response.headers_mut().insert(header::LOCATION, next);
-    }
-    response.headers_mut().append(header::SET_COOKIE, cookie);
+    let visit = IssuerSignIn::forget_visit(&pages.sessions);
+    response.headers_mut().append(header::SET_COOKIE, visit);
     response
 }
 
@@ -190,7 +294,7 @@ async fn leave(State(pages): State<Arc<SignInPages>>, headers: HeaderMap) -> Res
         return foreign_page();
     }
     let mut response = html(StatusCode::OK, "This browser is signed out", "");
-    if let Some(session) = pages.session(&headers) {
+    if let Some(session) = pages.sessions.find(&headers) {
         response.headers_mut().append(header::SET_COOKIE, pages.sessions.end(&session));
     }
     response
@@ -215,31 +319,6 @@ async fn code(
     (no_store, format!("{code}\n")).into_response()
 }
 
-/// The page that asks for a one-time code; `word` is that of a link, and empty for the console.
-fn code_page(status: StatusCode, base: &Url, word: &str, why: &str) -> Response {
-    let address = base.join(CODE_PATH).map_or_else(|_| CODE_PATH.to_owned(), String::from);
-    let (purpose, danger) = match word {
-        "" => (
-            "The console shows you your own clients, calls and accounts.",
-            "this browser would be signed in as that person",
-        ),
-        _ => (
-            "Only the person who began this sign-in can finish it.",
-            "your sign-in would serve their calls",
-        ),
-    };
-    let body = format!(
-        "{why}<p>{purpose} Ask for a one-time code with the token that your client uses, and type it here:</p><pre>curl -X POST -H \"Authorization: Bearer $TOKEN\" {address}</pre>\
-         <form method=\"post\" action=\"{ENTER_PATH}\"><input type=\"hidden\" name=\"link\" value=\"{word}\">\
-         <input name=\"code\" size=\"24\" autocomplete=\"off\" autofocus required> <button>Sign in</button></form>\
-         <p>A code is good once, for {minutes} minutes. Do not type a code that somebody sent you: {danger}.</p>",
-        address = escape(&address),
-        word = escape(word),
-        minutes = CODE_LIFETIME.as_secs() / 60,
-    );
-    html(status, "Whose browser is this?", &body)
-}
-
 fn refused_page(refusal: LinkRefusal) -> Response {
     match refusal {
         LinkRefusal::Unknown => unknown_page(),
@@ -258,6 +337,45 @@ fn unknown_page() -> Response {
     let text =
         "<p>There is no such sign-in, or it has ended. Call the tool again for a new link.</p>";
     html(StatusCode::NOT_FOUND, "Nothing to do here", text)
+}
+
+/// For a browser that did not sign in with the issuer. The person may have refused, which needs no reason.
+fn not_by_issuer_page(error: &IssuerSignInError) -> Response {
+    let (status, why) = match error {
+        IssuerSignInError::Auth(error) if error.is_refusal("access_denied") => {
+            (StatusCode::FORBIDDEN, "You did not agree at the issuer.".to_owned())
+        }
+        IssuerSignInError::Auth(error) => {
+            let why = error.error_chain();
+            tracing::warn!(error = why, "a browser could not sign in with the issuer");
+            (StatusCode::BAD_GATEWAY, format!("The sign-in with the issuer failed: {why}."))
+        }
+        IssuerSignInError::Session(error) => return failed_page(error),
+        IssuerSignInError::NoVisit => {
+            (StatusCode::FORBIDDEN, format!("The sign-in is refused: {error}."))
+        }
+    };
+    let text = format!("<p>{}</p><p>Open the link again to try once more.</p>", escape(&why));
+    html(status, "This browser is not signed in", &text)
+}
+
+fn failed_page(error: &BeginSessionError) -> Response {
+    let text = format!("<p>No session can begin: {}.</p>", escape(&error.to_string()));
+    html(StatusCode::INTERNAL_SERVER_ERROR, "This browser is not signed in", &text)
+}
+
+fn redirect_page(to: &Url) -> Response {
+    let mut response = html(StatusCode::SEE_OTHER, "Go on", "");
+    if let Ok(to) = HeaderValue::from_str(to.as_str()) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
+
+/// The host of an issuer, or its whole text.
+fn host_of(issuer: &str) -> String {
+    let url = Url::parse(issuer).ok();
+    url.and_then(|url| Some(url.host_str()?.to_owned())).unwrap_or_else(|| issuer.to_owned())
 }
 
 fn foreign_page() -> Response {

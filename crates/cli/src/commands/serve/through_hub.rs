@@ -70,6 +70,7 @@ fn with_absolute_paths(access: &AccessOptions) -> Result<AccessOptions, Failure>
     Ok(AccessOptions {
         tls_cert: whole(&access.tls_cert).map_err(failed)?,
         tls_key: whole(&access.tls_key).map_err(failed)?,
+        auth_client_secret_file: whole(&access.auth_client_secret_file).map_err(failed)?,
         ..access.clone()
     })
 }
