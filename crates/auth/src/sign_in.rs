@@ -72,14 +72,18 @@ impl SignIn {
         Self { subject, shelf, network, organisation: None }
     }
 
-    /// Signs in through this identity provider if the entry has `oauth.xaa`.
+    /// Signs in through this identity provider if the entry has `oauth.xaa`, with the provider's sign-in of the same
+    /// principal.
     #[must_use]
     pub fn with_identity_provider(mut self, organisation: Option<IdentityProviderClient>) -> Self {
-        self.organisation = organisation.filter(|_| self.subject.oauth.xaa == Some(true));
+        let organisation = organisation.filter(|_| self.subject.oauth.xaa == Some(true));
+        let principal = self.subject.principal.as_deref();
+        self.organisation = organisation.map(|provider| provider.for_principal(principal));
         self
     }
 
-    pub(crate) fn identity_provider(&self) -> Option<&IdentityProviderClient> {
+    /// The identity provider that it signs in through.
+    pub fn identity_provider(&self) -> Option<&IdentityProviderClient> {
         self.organisation.as_ref()
     }
 

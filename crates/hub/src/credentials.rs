@@ -128,19 +128,28 @@ impl CredentialSources {
         network: HttpPoolOptions,
         environment: &ProcessEnvironment,
     ) -> (Arc<dyn CredentialProvider>, String) {
+        let sign_in = self.sign_in(subject, network, environment);
+        let key = sign_in_key(&sign_in);
+        (Arc::new(OAuthCredentials::new(sign_in, self.presence.clone())), key)
+    }
+
+    /// A sign-in to a server, through the organisation's identity provider if the entry says so.
+    fn sign_in(
+        &self,
+        subject: SignInTarget,
+        network: HttpPoolOptions,
+        environment: &ProcessEnvironment,
+    ) -> SignIn {
         let organisation = subject.oauth.xaa.filter(|xaa| *xaa);
         let organisation = organisation.and_then(|_| self.identity_provider(environment));
-        let through =
-            organisation.as_ref().map(IdentityProviderClient::store_key).unwrap_or_default();
-        let key = format!("sign-in {} {through}", subject.store_key());
         let sign_in = SignIn::new(subject, self.store.clone(), network);
-        let sign_in = sign_in.with_identity_provider(organisation);
-        (Arc::new(OAuthCredentials::new(sign_in, self.presence.clone())), key)
+        sign_in.with_identity_provider(organisation)
     }
 }
 
 impl CredentialSources {
-    /// The sign-in of a principal other than the local one: its own record in the store, and nothing else.
+    /// The sign-in of a principal other than the local one: its own records in the store, and nothing else. One is of the
+    /// server, one of the organisation's identity provider where that opens the server.
     fn guest_credentials(
         &self,
         principal: &str,
@@ -155,9 +164,9 @@ impl CredentialSources {
         let Some(target) = target.map(|target| target.for_principal(principal)) else {
             return (Arc::new(NoCredentials), format!("none of {principal}"));
         };
-        let key = format!("sign-in {} of {principal}", target.store_key());
         let network = server_pool_options(server, entry, environment);
-        let sign_in = SignIn::new(target, self.store.clone(), network);
+        let sign_in = self.sign_in(target, network, environment);
+        let key = format!("{} of {principal}", sign_in_key(&sign_in));
         let presence = UserPresence::Elsewhere(Arc::new(self.links.clone()));
         (Arc::new(OAuthCredentials::new(sign_in, presence)), key)
     }
@@ -189,6 +198,12 @@ impl CredentialSource for CredentialSources {
             None => (Arc::new(NoCredentials), String::new()),
         }
     }
+}
+
+/// The key that identifies a sign-in, and the identity provider that it goes through.
+fn sign_in_key(sign_in: &SignIn) -> String {
+    let through = sign_in.identity_provider().map(IdentityProviderClient::store_key);
+    format!("sign-in {} {}", sign_in.target().store_key(), through.unwrap_or_default())
 }
 
 /// How the server of an entry is reached from this environment. A file that cannot be read fails the connection, which

@@ -111,6 +111,14 @@ impl OpenId {
         Self::of(tokens, command)
     }
 
+    /// Like [`Self::organised`], with the people of [`Self::with_people`] at the identity provider. The tool `whoami` of the
+    /// server tells whose token it was called with.
+    pub fn organised_with_people(tokens: Tokens) -> Self {
+        let mut command = node("oidc-server.mjs");
+        command.args(["--organisation", "--people"]);
+        Self::of(tokens, command)
+    }
+
     fn of(tokens: Tokens, mut command: Command) -> Self {
         let (Tokens::Opaque(life) | Tokens::Signed(life)) = tokens;
         command.args(["--life", &life.to_string()]);
@@ -190,7 +198,7 @@ impl OpenId {
         self.tell(&json!({ "do": "forget" }));
     }
 
-    /// An access token of a person, for what is at `audience`.
+    /// A signed access token of a person, for what is at `audience`: of the identity provider, where there is one.
     pub fn token_of(&self, subject: &str, audience: &str) -> String {
         let said = self.tell(&json!({ "do": "token", "subject": subject, "audience": audience }));
         said["token"].as_str().expect("it issues tokens").to_owned()

@@ -11,11 +11,15 @@ const { chromium } = createRequire(`${process.env.SWITCHBOARD_PEERS}/npm-oidc/pa
 const [link, login] = process.argv.slice(-2);
 const said = [];
 
-// The provider's own pages.
+// The provider's own pages; it knows a browser that was there before.
 async function signIn(page) {
-  await page.fill('input[name=login]', login);
-  await page.fill('input[name=password]', 'any');
-  await page.click('button[type=submit]');
+  await page.waitForURL((at) => at.pathname.startsWith('/interaction/'));
+  await page.waitForSelector('form');
+  if (await page.locator('input[name=login]').count()) {
+    await page.fill('input[name=login]', login);
+    await page.fill('input[name=password]', 'any');
+    await page.click('button[type=submit]');
+  }
   await page.click('text=Continue');
 }
 

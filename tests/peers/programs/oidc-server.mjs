@@ -8,6 +8,7 @@
 // somebody the provider takes; `organisation` says where. With --people everybody has a
 // name and teams, and the client `hub` may sign browsers in. SWITCHBOARD_PEERS names the folder that `cargo xtask peers` prints.
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -164,13 +165,15 @@ async function found() {
   const provider = new Provider(issuer, {
     jwks: { keys: [key] },
     cookies: { keys: [randomBytes(16).toString('hex')] },
-    scopes: ['openid', 'offline_access'],
+    scopes: ['openid', 'offline_access', ...(peopled ? ['profile', 'teams'] : [])],
+    ...(peopled ? people : {}),
     pkce: { required: () => true },
     issueRefreshToken: (_ctx, _client, code) => code.scopes.has('offline_access'),
-    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+    findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...(peopled ? about(id) : {}) }) }),
     features: { devInteractions: { enabled: true }, revocation: { enabled: true } },
-    clients: [{
-      client_id: 'everywhere', application_type: 'native', redirect_uris: ['http://localhost/callback'],
+    clients: [...(peopled ? [hub] : []), {
+      client_id: 'everywhere', application_type: 'native',
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/sign-in/callback'],
       grant_types: ['authorization_code', 'refresh_token', EXCHANGE], token_endpoint_auth_method: 'none',
     }],
   });
@@ -189,7 +192,7 @@ async function found() {
     ctx.body = { access_token: await statement.sign(privateKey), issued_token_type: ID_JAG, token_type: 'N_A', expires_in: 300 };
   }, ['subject_token', 'subject_token_type', 'requested_token_type', 'audience', 'resource', 'scope']);
   server.on('request', provider.callback());
-  return { issuer, publicKey };
+  return { issuer, publicKey, provider };
 }
 
 // Statements of the organisation's are as good as a person.
@@ -212,6 +215,9 @@ function trust(provider, issuer, resource, organisation) {
 
 // --- the MCP server
 
+// Whose token the request has that is being answered.
+const caller = new AsyncLocalStorage();
+
 function build() {
   const server = new McpServer({ name: 'protected', version: '1.0.0' });
   const inputSchema = z.object({ a: z.number(), b: z.number() });
@@ -219,20 +225,27 @@ function build() {
     books.called += 1;
     return { content: [{ type: 'text', text: String(a + b) }] };
   });
+  if (organised && peopled) {
+    server.registerTool('whoami', { description: 'Tells whose token it is', inputSchema: z.object({}) }, () => ({
+      content: [{ type: 'text', text: caller.getStore() }],
+    }));
+  }
   return server;
 }
 
 // What cannot be a token of that kind is none.
 const find = (kind, token) => kind.find(token).catch(() => undefined);
 
+// Whose a token is; nothing where it is not accepted.
 async function accepts(provider, issuer, resource, key, token) {
-  if (!token) return false;
+  if (!token) return undefined;
   if (signed) {
     const checked = await jose.jwtVerify(token, key, { issuer, audience: resource }).catch(() => undefined);
-    return checked !== undefined;
+    return checked?.payload.sub;
   }
   const found = await find(provider.AccessToken, token) ?? await find(provider.ClientCredentials, token);
-  return found !== undefined && !found.isExpired && [found.aud].flat().includes(resource);
+  const isGood = found !== undefined && !found.isExpired && [found.aud].flat().includes(resource);
+  return isGood ? found.accountId ?? found.clientId : undefined;
 }
 
 function protectedBy(provider, issuer, key) {
@@ -241,7 +254,8 @@ function protectedBy(provider, issuer, key) {
   const serve = toNodeHandler(createMcpHandler(build, { legacy: 'stateless' }));
   return async (req, res) => {
     const token = req.headers.authorization?.replace(/^Bearer /, '');
-    if (await accepts(provider, issuer, resource, key, token)) return void serve(req, res);
+    const subject = await accepts(provider, issuer, resource, key, token);
+    if (subject !== undefined) return void caller.run(subject, () => serve(req, res));
     const error = token ? 'error="invalid_token", ' : '';
     const challenge = `Bearer ${error}scope="read", resource_metadata="${metadata}"`;
     res.writeHead(401, { 'www-authenticate': challenge }).end();
@@ -274,7 +288,7 @@ async function start(server) {
     }
     provide(req, res);
   });
-  return { provider, url: resource, organisation: organisation?.issuer };
+  return { provider, organisation, url: resource };
 }
 
 const gone = async (tokens) => {
@@ -283,7 +297,7 @@ const gone = async (tokens) => {
 };
 
 // What may be asked of it on stdin: `{"do": NAME, …}`.
-const commands = (provider) => ({
+const commands = (provider, organisation) => ({
   books: () => books,
   // The next `times` requests for a token are answered with 503.
   unwell: ({ times }) => { faults.unwell = times; },
@@ -295,14 +309,16 @@ const commands = (provider) => ({
   expire: () => gone(access),
   // Nor any refresh token.
   forget: async () => { await gone(access); await gone(refresh); },
-  // An access token of a person, for what is at `audience`.
+  // A signed access token of a person, for what is at `audience`; of the organisation, where there is one.
   token: async ({ subject, audience }) => {
-    const client = await provider.Client.find('hub');
-    const grant = new provider.Grant({ accountId: subject, clientId: client.clientId });
+    const issuer = organisation ?? provider;
+    const client = await issuer.Client.find('hub');
+    const grant = new issuer.Grant({ accountId: subject, clientId: client.clientId });
     grant.addResourceScope(audience, 'read');
     const grantId = await grant.save();
-    const token = new provider.AccessToken({ accountId: subject, client, grantId, gty: 'authorization_code', scope: 'read' });
-    token.resourceServer = new provider.ResourceServer(audience, shielded(audience));
+    const token = new issuer.AccessToken({ accountId: subject, client, grantId, gty: 'authorization_code', scope: 'read' });
+    const jwt = { accessTokenFormat: 'jwt', jwt: { sign: { alg: 'RS256' } } };
+    token.resourceServer = new issuer.ResourceServer(audience, { ...shielded(audience), ...jwt });
     return { token: await token.save() };
   },
   // Whether a token is still good.
@@ -315,9 +331,9 @@ const commands = (provider) => ({
 
 const server = createServer();
 await new Promise((listening) => { server.listen(0, '127.0.0.1', listening); });
-const { provider, ...places } = await start(server);
-console.log(JSON.stringify(places));
-const known = commands(provider);
+const { provider, organisation, url } = await start(server);
+console.log(JSON.stringify({ url, organisation: organisation?.issuer }));
+const known = commands(provider, organisation?.provider);
 for await (const line of createInterface({ input: process.stdin })) {
   const told = JSON.parse(line);
   console.log(JSON.stringify(await known[told.do](told) ?? {}));

@@ -85,7 +85,7 @@ pub(crate) async fn discover_issuer(
     let shown = || sanitize::sanitize_line(issuer).into_owned();
     let url = Url::parse(issuer).map_err(|_| Error::NotAUrl { what, url: shown() })?;
     let fetcher = Fetcher::new(&[&url], None, network)?;
-    let server = discover(IssuerSource::Named(issuer), &fetcher).await?;
+    let server = discover(IssuerSource::ResourceMetadata(issuer), &fetcher).await?;
     Ok((server, fetcher))
 }
 

@@ -138,9 +138,16 @@ impl CredentialProvider for OAuthCredentials {
     }
 
     fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
-        let may_come_later =
-            matches!(self.inner.presence, UserPresence::Later | UserPresence::Elsewhere(_));
-        (may_come_later && self.inner.sign_in.needs_person()).then_some(self)
+        let sign_in = &self.inner.sign_in;
+        let has_page = match &self.inner.presence {
+            UserPresence::Later => sign_in.needs_person(),
+            // The identity provider's page comes back to the same address as those of servers.
+            UserPresence::Elsewhere(_) => {
+                sign_in.needs_person() || sign_in.uses_identity_provider()
+            }
+            UserPresence::Nobody | UserPresence::Somebody(_) => false,
+        };
+        has_page.then_some(self)
     }
 
     fn sign_out(&self) -> BoxFuture<'_, Result<SignOutOutcome, CredentialError>> {

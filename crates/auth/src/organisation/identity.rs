@@ -84,7 +84,7 @@ impl IdentityProviderClient {
         };
         let id_token = id_token.ok_or_else(|| wrong("there is no id token in its answer"))?;
         let claims = IdTokenClaims::read(&id_token).map_err(wrong)?;
-        claims.check(&self.settings).map_err(wrong)?;
+        claims.check(&self.settings, self.principal.as_deref()).map_err(wrong)?;
         Ok(OAuthAccount {
             issuer: known.server.issuer.clone(),
             token_endpoint: known.server.token_endpoint.clone(),
@@ -116,13 +116,22 @@ impl IdTokenClaims {
         serde_json::from_slice(&claims).map_err(|_| "claims are missing in its id token")
     }
 
-    fn check(&self, settings: &switchboard_config::IdentityProvider) -> Result<(), &'static str> {
+    fn check(
+        &self,
+        settings: &switchboard_config::IdentityProvider,
+        principal: Option<&str>,
+    ) -> Result<(), &'static str> {
+        // A principal of the same issuer has its subject in its id; other principals may be anybody there.
+        let subject = principal.and_then(|id| id.strip_prefix(&settings.issuer)?.strip_prefix(' '));
         let ours = Value::from(settings.client_id.as_str());
         let is_for_us = self.aud == ours
             || self.aud.as_array().is_some_and(|audience| audience.contains(&ours));
         match () {
             () if self.iss != settings.issuer => Err("its id token is of another issuer"),
             () if !is_for_us => Err("its id token is for another client"),
+            () if subject.is_some_and(|subject| subject != self.sub) => {
+                Err("its id token is of another person")
+            }
             () if self.exp <= unix_now() => Err("its id token has ended already"),
             () => Ok(()),
         }
@@ -137,6 +146,10 @@ mod tests {
     use super::*;
 
     fn check(claims: &Value, expected: Result<(), &str>) {
+        check_of(None, claims, expected);
+    }
+
+    fn check_of(principal: Option<&str>, claims: &Value, expected: Result<(), &str>) {
         let settings = switchboard_config::IdentityProvider {
             issuer: "https://idp.example".into(),
             client_id: "us".into(),
@@ -145,7 +158,8 @@ mod tests {
             callback_port: None,
         };
         let token = format!("e30.{}.sig", URL_SAFE_NO_PAD.encode(claims.to_string()));
-        let found = IdTokenClaims::read(&token.into()).and_then(|claims| claims.check(&settings));
+        let found = IdTokenClaims::read(&token.into())
+            .and_then(|claims| claims.check(&settings, principal));
         assert_eq!(found, expected, "{claims}");
     }
 
@@ -160,5 +174,15 @@ mod tests {
         check(&claims("https://evil", json!("us"), end), Err("its id token is of another issuer"));
         check(&claims(idp, json!("us"), unix_now() - 1), Err("its id token has ended already"));
         check(&json!({"iss": idp}), Err("claims are missing in its id token"));
+        let of_s = claims(idp, json!("us"), end);
+        for (principal, expected) in [
+            ("user:ada", Ok(())),
+            ("https://idp.example s", Ok(())),
+            ("https://other.example x", Ok(())),
+            ("https://idp.example x", Err("its id token is of another person")),
+            ("https://idp.example s x", Err("its id token is of another person")),
+        ] {
+            check_of(Some(principal), &of_s, expected);
+        }
     }
 }

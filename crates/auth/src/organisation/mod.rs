@@ -1,5 +1,6 @@
 //! The client of an organisation's identity provider: the user signs in there once, and every server whose
-//! authorization server trusts the provider lets the user in without another window.
+//! authorization server trusts the provider lets the user in without another window. Each principal signs in there by
+//! itself.
 //!
 //! Used by `switchboard xaa` and by `SignIn` for entries with `oauth.xaa`.
 //!
@@ -39,6 +40,8 @@ pub use identity::SignedInUser;
 #[derive(Clone)]
 pub struct IdentityProviderClient {
     settings: Arc<switchboard_config::IdentityProvider>,
+    /// The id of the principal that signs in; `None` for the local one.
+    principal: Option<Arc<str>>,
     /// Prints the client secret, for a confidential client.
     helper: Option<Arc<HelperCommand>>,
     store: Arc<dyn SignInStore>,
@@ -63,14 +66,23 @@ impl IdentityProviderClient {
         store: Arc<dyn SignInStore>,
         network: HttpPoolOptions,
     ) -> Self {
-        let shelf = StoredRecord::new(store.clone(), &provider_key(&settings));
+        let shelf = StoredRecord::new(store.clone(), &provider_key(&settings, None));
         let (settings, helper) = (Arc::new(settings), helper.map(Arc::new));
-        Self { settings, helper, store, shelf, network: Arc::new(network) }
+        let network = Arc::new(network);
+        Self { settings, principal: None, helper, store, shelf, network }
+    }
+
+    /// The same provider, for the principal with this id; `None` for the local one. Each has a sign-in of its own.
+    #[must_use]
+    pub(crate) fn for_principal(self, principal: Option<&str>) -> Self {
+        let key = provider_key(&self.settings, principal);
+        let record = StoredRecord::new(self.store.clone(), &key);
+        Self { principal: principal.map(Into::into), shelf: record, ..self }
     }
 
     /// The key of the provider's record in the store.
     pub fn store_key(&self) -> String {
-        provider_key(&self.settings)
+        provider_key(&self.settings, self.principal.as_deref())
     }
 
     /// The provider's issuer.
@@ -135,6 +147,7 @@ impl IdentityProviderClient {
         SignInRecord {
             server: issuer.clone(),
             url: issuer,
+            principal: self.principal.as_deref().map(str::to_owned),
             account: Some(account),
             ..SignInRecord::default()
         }
@@ -167,8 +180,13 @@ impl IdentityProviderClient {
         if !server.offers_pkce() {
             return Err(Error::NoPkce { issuer: sanitize::sanitize_line(&server.issuer).into() });
         }
-        let callback = CallbackListener::bind(self.settings.callback_port.unwrap_or(0)).await?;
-        let callback = ReturnAddress::Port(callback);
+        let callback = match visit.redirect() {
+            Some(page) => ReturnAddress::Page(page.to_owned()),
+            None => {
+                let port = self.settings.callback_port.unwrap_or(0);
+                ReturnAddress::Port(CallbackListener::bind(port).await?)
+            }
+        };
         let scopes = self.scopes(server);
         let subject = &self.settings.issuer;
         let request = flow::AuthorizationRequest {
@@ -211,10 +229,14 @@ impl IdentityProviderClient {
     }
 }
 
-/// The store key: settings that differ in issuer or client share no sign-in.
-fn provider_key(settings: &switchboard_config::IdentityProvider) -> String {
+/// The store key: settings that differ in issuer or client share no sign-in, and principals share none.
+fn provider_key(
+    settings: &switchboard_config::IdentityProvider,
+    principal: Option<&str>,
+) -> String {
     let mut hash = Sha256::new();
-    for part in ["identity provider", &settings.issuer, &settings.client_id] {
+    let parts = ["identity provider", &settings.issuer, &settings.client_id];
+    for part in parts.into_iter().chain(principal) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }

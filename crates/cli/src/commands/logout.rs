@@ -1,6 +1,6 @@
 //! `switchboard logout`: revokes and deletes the tokens of one server, or of all.
 //!
-//! Used by `commands::run`. Revocation is in `auth`.
+//! Used by `commands::run`, and by `token` for a principal that loses its last token. Revocation is in `auth`.
 
 use serde::Serialize;
 use switchboard_auth::{Error, SignIn, SignInRecord, SignInStore as _, SignInStoreError, sign_out};
@@ -68,6 +68,26 @@ pub(super) async fn run(
         login::find_server(server, &caller.workspace.desired())?;
     }
     print_ended(&ended, unopened, printer)
+}
+
+/// Signs a principal out of identity providers, whose ID tokens open every server of the organisation.
+pub(super) async fn end_provider_sign_ins(principal: &str, caller: &Caller) -> Result<(), Failure> {
+    let store = caller.sign_ins();
+    let failed = |error: Error| Failure::new("cannot delete a sign-in", &error);
+    for key in store.keys().map_err(|error| failed(error.into()))? {
+        let Some(record) = store.load(&key).map_err(|error| failed(error.into()))? else {
+            continue;
+        };
+        let has_id_token = record.account.as_ref().is_some_and(|it| it.id_token.is_some());
+        if !has_id_token || record.principal.as_deref() != Some(principal) {
+            continue;
+        }
+        let network = HttpPoolOptions::default();
+        if let Some(sign_in) = SignIn::from_record(&key, &record, store.clone(), network) {
+            sign_out(&sign_in).await.map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// `unopened` counts the sign-ins that were removed although they could not be opened.

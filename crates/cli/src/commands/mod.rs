@@ -108,7 +108,7 @@ pub(crate) async fn run(args: Args, printer: &Printer) -> Result<(), Failure> {
         Command::Connect(connect) => connect::run(connect, &args.global, caller()?, printer).await,
         Command::Hub(_) => hub::run(&ready().await?).await,
         Command::Cluster(command) => cluster::run(command, printer).await,
-        Command::Token(token) => token::run(token, &caller()?, printer),
+        Command::Token(token) => token::run(token, &caller()?, printer).await,
         Command::Secret(secret) => secret::run(secret, &caller()?, printer),
         Command::Ui(ui) => {
             let (caller, options) = attached(&args.global)?;

@@ -8,18 +8,23 @@ use serde_json::{Value, json};
 use switchboard_gateway::tokens::{ClientToken, TokenStore, TokenStoreError};
 use switchboard_wire::sanitize;
 
+use super::logout;
 use crate::args::{self, CreateToken};
 use crate::printer::{BOLD, DIM, Printer};
 use crate::report::{Failure, FailureKind};
 use crate::show::{self, moment};
 use crate::surroundings::{self, Caller};
 
-pub(super) fn run(token: &args::Token, caller: &Caller, printer: &Printer) -> Result<(), Failure> {
+pub(super) async fn run(
+    token: &args::Token,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), Failure> {
     let store = TokenStore::new(&caller.surroundings.state_dir);
     let done = match token {
         args::Token::Create(create) => self::create(create, &store, printer),
         args::Token::List => list(&store, printer),
-        args::Token::Revoke { which } => revoke(which, &store, printer),
+        args::Token::Revoke { which } => revoke(which, &store, caller, printer).await,
     };
     done.map_err(|error| match error {
         TokenProblem::Store(error) => failed(&error, store.path()),
@@ -102,12 +107,23 @@ fn list(store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
     Ok(())
 }
 
-fn revoke(which: &str, store: &TokenStore, printer: &Printer) -> Result<(), TokenProblem> {
+async fn revoke(
+    which: &str,
+    store: &TokenStore,
+    caller: &Caller,
+    printer: &Printer,
+) -> Result<(), TokenProblem> {
     let token = store.revoke(which)?;
+    let principal = token.principal();
     if printer.is_json() {
-        return Ok(printer.json(&json!({ "revoked": token_json(&token, surroundings::now()) }))?);
+        printer.json(&json!({ "revoked": token_json(&token, surroundings::now()) }))?;
+    } else {
+        printer.done(format_args!("Token {BOLD}{}{BOLD:#} ({}) is revoked.", token.name, token.id));
     }
-    printer.done(format_args!("Token {BOLD}{}{BOLD:#} ({}) is revoked.", token.name, token.id));
+    let is_last = store.list()?.iter().all(|other| other.principal().id() != principal.id());
+    if is_last && !principal.is_local() {
+        logout::end_provider_sign_ins(principal.id(), caller).await?;
+    }
     Ok(())
 }
 

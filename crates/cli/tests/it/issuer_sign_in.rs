@@ -13,11 +13,11 @@ use switchboard_testkit::http::{Reply, Request, Scripted};
 use switchboard_testkit::openid::{OpenId, Tokens, node};
 use switchboard_testkit::programs::program;
 use switchboard_testkit::signing::SigningKey;
-use switchboard_wire::client::{CallRequest, Exchange};
+use switchboard_wire::client::{CallRequest, Client, Exchange};
 use switchboard_wire::json::Raw;
 use url::{Url, form_urlencoded};
 
-use crate::guarding::Serving;
+use crate::guarding::{Serving, json as output_json};
 use crate::principals::connect_able;
 use crate::sign_in_links::{ASKING_FACES, Browser, accept, asked, end};
 use crate::signing_in::back_from;
@@ -72,7 +72,7 @@ fn a_real_browser_signs_in_with_the_issuer_and_then_with_the_server() {
             let able = json!({ "elicitation": { "form": {}, "url": {} } });
             connect_able(&serving, ASKING_FACES[0], &token, &able).await.0
         };
-        let add = |client: &switchboard_wire::client::Client| -> Exchange {
+        let add = |client: &Client| -> Exchange {
             let arguments = Raw::from_value(&json!({ "a": 2, "b": 40 })).unwrap();
             client.call(CallRequest::call_tool("web__add", &arguments))
         };
@@ -113,6 +113,77 @@ fn a_real_browser_signs_in_with_the_issuer_and_then_with_the_server() {
                 }
             }
         }
+    });
+}
+
+/// The organisation's identity provider opens a server for each of two people, with a token of their own subject; who has
+/// not been there is told so, with the link. What one of them signs out of, the other keeps.
+#[test]
+fn the_organisation_opens_servers_for_each_person_as_that_person() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let provider = OpenId::organised_with_people(Tokens::Opaque(3600));
+        let organisation = provider.organisation();
+        let story = Story::new();
+        let add = ["add", "-s", "user", "wiki", provider.url(), "--xaa", "--client-id", "agent"];
+        story.quietly(&add);
+        let setup = ["xaa", "setup", "--issuer", organisation, "--client-id", "everywhere"];
+        assert!(story.quietly(&setup).status.success());
+        let secret = secret_file(&story.home);
+        let flags = [
+            ["--auth-issuer", organisation],
+            ["--auth-client-id", "hub"],
+            ["--auth-client-secret-file", &secret],
+        ];
+        let serving = Serving::start(&story.home, &flags.concat());
+        let client = async |subject: &str, able: Value| {
+            let token = provider.token_of(subject, &serving.url);
+            connect_able(&serving, ASKING_FACES[0], &token, &able).await.0
+        };
+        let call = |client: &Client, tool: &str| {
+            client.call(CallRequest::call_tool(&format!("wiki__{tool}"), &Raw::empty_object()))
+        };
+
+        // A client that shows no pages.
+        let plain = client("ada", json!({})).await;
+        let refused = end(call(&plain, "whoami")).await;
+        assert!(refused.contains("needs authentication"), "{refused}");
+        let offered = end(call(&plain, "authenticate")).await;
+        assert!(offered.contains("/sign-in/link/"), "{offered}");
+
+        for subject in ["ada", "bob"] {
+            let client = client(subject, json!({ "elicitation": { "form": {}, "url": {} } })).await;
+            let mut running = call(&client, "whoami");
+            let (question, link) = asked(&mut running).await;
+            let finishing = async {
+                accept(&mut running, &question);
+                end(running).await
+            };
+            let (said, answer) = tokio::join!(visit(link, subject), finishing);
+            assert!(said[2].contains("Go back to your client"), "{said:?}");
+            assert_eq!(answer, subject);
+        }
+        for subject in ["ada", "bob"] {
+            let client = client(subject, json!({})).await;
+            assert_eq!(end(call(&client, "whoami")).await, subject);
+        }
+
+        // Both sign-ins are shown, and each ends by itself.
+        let of_ada = format!("{organisation} ada");
+        let listed = output_json(&story.home, &["accounts"])["accounts"].clone();
+        let of = |who: &str| {
+            let accounts = listed.as_array().unwrap().iter();
+            let own = accounts.filter(|account| account["principal"] == who);
+            own.map(|account| account["server"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&of_ada), [organisation, "wiki"]);
+        let out = story.quietly(&["logout", organisation, "--for", &of_ada]);
+        assert!(out.status.success(), "{out:?}");
+        let ada = client("ada", json!({})).await;
+        let refused = end(call(&ada, "whoami")).await;
+        assert!(refused.contains("needs authentication"), "{refused}");
+        let bob = client("bob", json!({})).await;
+        assert_eq!(end(call(&bob, "whoami")).await, "bob");
     });
 }
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::json;
+use serde_json::{Value, json};
 use switchboard_testkit::http::{Reply, Request, Scripted};
 use url::form_urlencoded;
 
 use crate::Story;
+use crate::guarding::json as output_json;
 use crate::list::discovered;
 use crate::signing_in::by_hand;
 
@@ -130,4 +131,29 @@ fn where_it_fails() {
     scene.story.run(&["login", "wiki"]).run(&["login", "wiki", "--json"]);
     scene.story.run(&["xaa", "clear", "--json"]);
     insta::assert_snapshot!("xaa_failed", scene.story.transcript());
+}
+
+/// The ID token of another person is that person's alone, and ends with the last token that `token create` gave them.
+#[test]
+fn a_person_without_a_token_is_signed_out_of_the_provider() {
+    let mut scene = Scene::new();
+    scene.setup("", &[]);
+    for name in ["laptop", "phone"] {
+        scene.story.quietly(&["token", "create", "--name", name, "--user", "ada"]);
+    }
+    let login = ["login", "wiki", "--for", "user:ada", "--no-browser"];
+    by_hand(&mut scene.story, &login, &[("code", "c")]);
+    let provider = scene.provider.url("");
+    let signed_in = |scene: &Scene| {
+        let listed = output_json(&scene.story.home, &["accounts"]);
+        let accounts = listed["accounts"].as_array().unwrap().clone();
+        assert!(accounts.iter().all(|account| account["principal"] == "user:ada"), "{listed}");
+        let is_provider = |account: &Value| account["server"] == provider.as_str();
+        (accounts.len(), accounts.iter().any(is_provider))
+    };
+    assert_eq!(signed_in(&scene), (2, true));
+    scene.story.quietly(&["token", "revoke", "laptop"]);
+    assert_eq!(signed_in(&scene), (2, true));
+    scene.story.quietly(&["token", "revoke", "phone"]);
+    assert_eq!(signed_in(&scene), (1, false));
 }

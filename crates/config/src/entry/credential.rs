@@ -99,13 +99,12 @@ fn is_key_like(segment: &str) -> bool {
     segment.len() >= MIN_KEY_LENGTH && segment.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// A sign-in without a page signs in the person who wrote the entry, or their organisation. The client's own id and
-/// secret name a program, and every principal signs in through it.
+/// A sign-in without a page signs in the person who wrote the entry. The client's own id and secret name a program, and
+/// every principal signs in through it; through an identity provider (`xaa`) each with its own sign-in there.
 fn in_oauth(oauth: &OAuth) -> Option<&'static str> {
     match oauth.grant {
         Some(OAuthGrant::ClientCredentials | OAuthGrant::JwtBearer) => Some("`oauth.grant`"),
         _ if oauth.assertion_file.is_some() => Some("`oauth.assertionFile`"),
-        _ if oauth.xaa == Some(true) => Some("`oauth.xaa`"),
         Some(OAuthGrant::AuthorizationCode) | None => None,
     }
 }
@@ -232,7 +231,7 @@ mod tests {
                 json!({ "oauth": { "grant": "client_credentials", "clientId": "c" } }),
                 "`oauth.grant`",
             ),
-            (json!({ "oauth": { "xaa": true } }), "`oauth.xaa`"),
+            (json!({ "oauth": { "xaa": true, "clientId": "us" } }), "sign-in"),
             (json!({ "oauth": { "assertionFile": "a.jwt" } }), "`oauth.assertionFile`"),
         ] {
             check(&with("http", more), expected);
