@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
+use switchboard_wire::http::SignInInfo;
 
 use crate::error::Error;
 use crate::network_zone::NetworkZone;
@@ -56,6 +57,10 @@ pub struct OAuthAccount {
     pub expires_at: Option<u64>,
     /// When the access token was issued, in seconds since 1970.
     pub obtained_at: u64,
+    /// When the person signed in, in seconds since 1970: renewals keep it. `None` in records that were written
+    /// before sign-ins had it.
+    #[serde(default)]
+    pub signed_in_at: Option<u64>,
     /// The refresh token.
     pub refresh: Option<Secret<String>>,
     /// The private key that a DPoP token is bound to.
@@ -130,6 +135,18 @@ impl OAuthAccount {
         now.saturating_add((life / 5).min(300)) >= end
     }
 
+    /// What is known of the sign-in, without its tokens. A program that signs in as itself needs no refresh
+    /// token: it asks for a new token.
+    pub(crate) fn info(&self, signs_in_alone: bool) -> SignInInfo {
+        SignInInfo {
+            issuer: self.issuer.clone(),
+            scopes: self.scopes.clone(),
+            signed_in_at: self.signed_in_at,
+            expires_at: self.expires_at,
+            is_renewable: signs_in_alone || self.refresh.is_some(),
+        }
+    }
+
     /// Whether the token has expired at `now`.
     pub fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| now >= end)
@@ -178,6 +195,7 @@ mod tests {
                 access: Secret::new(String::new()),
                 expires_at: Some(10_000 + life),
                 obtained_at: 10_000,
+                signed_in_at: None,
                 refresh: None,
                 key: None,
                 id_token: None,

@@ -407,6 +407,8 @@ impl SignIn {
         granted: IssuedToken,
         learnt: SignInRecord,
     ) -> Result<OAuthAccount, Error> {
+        let sign_in_id = self.sign_in_id(&learnt).await?;
+        let before = learnt.account.as_ref().filter(|before| before.sign_in_id == sign_in_id);
         let account = OAuthAccount {
             issuer: found.server.issuer.clone(),
             token_endpoint: found.server.token_endpoint.clone(),
@@ -417,10 +419,11 @@ impl SignIn {
             access: granted.access,
             expires_at: granted.expires_at,
             obtained_at: granted.obtained_at,
+            signed_in_at: before.map_or(Some(granted.obtained_at), |before| before.signed_in_at),
             refresh: granted.refresh,
             key: granted.key,
             id_token: None,
-            sign_in_id: self.sign_in_id(&learnt).await?,
+            sign_in_id,
             server_zone: found.fetcher.first_zone(),
         };
         if account.key.is_none() && self.subject.oauth.dpop == Some(true) {

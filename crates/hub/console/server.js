@@ -30,7 +30,6 @@ export function openServer(name, part = 'state') {
   const head = h('div', {});
   const tabs = h('div', { className: 'tabs', role: 'navigation', 'aria-label': `Parts of ${name}` });
   const place = h('div', {});
-  const ending = new AbortController();
   let shown = { update() {}, close() {} };
 
   function turn(wanted = 'state') {
@@ -41,7 +40,11 @@ export function openServer(name, part = 'state') {
     shown = PARTS[chosen].make(name);
     place.replaceChildren(shown.element);
     shown.update?.();
+    reveal();
   }
+
+  /** On a phone the tabs scroll. */
+  const reveal = () => tabs.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
   const draw = () => {
     const server = named(name);
@@ -52,14 +55,23 @@ export function openServer(name, part = 'state') {
   const unfollow = follow((topic) => { if (topic === 'servers') { draw(); shown.update?.(); } });
   draw();
   turn(part);
-  const element = drawer(name, () => [head, tabs, place], () => { unfollow(); shown.close?.(); ending.abort(); });
+  const element = drawer(name, () => [head, tabs, place], () => { unfollow(); shown.close?.(); });
+  reveal();
   return { element, turn };
 }
 
 function about(name) {
-  const element = h('section', {});
+  const element = h('section', { className: 'sentences' });
   const past = h('section', { 'aria-label': 'History' });
   let drawn = '';
+  let signIn;
+  /** Reads the sign-in that is stored for a remote server, which its state does not tell. */
+  const readSignIn = async (server) => {
+    if (!isRemote(server)) return;
+    signIn = (await ask('GET', at(name, 'sign-in')).catch(() => undefined))?.signIn;
+    const now = named(name);
+    if (now) element.replaceChildren(...details(now, signIn));
+  };
   const history = async () => {
     const told = await ask('GET', at(name, 'history')).catch(() => undefined);
     if (!told?.history.length) return past.replaceChildren();
@@ -71,28 +83,29 @@ function about(name) {
     update() {
       const server = named(name);
       if (!server) return;
-      element.replaceChildren(...details(server));
+      element.replaceChildren(...details(server, signIn));
       const key = `${server.state} ${server.stats?.connects} ${server.lastTriedAt}`;
       // Only what was started has a history.
-      if (key !== drawn && server.stats) history();
+      if (key !== drawn && server.stats) { history(); readSignIn(server); }
       drawn = key;
     },
   };
 }
 
-function details(server) {
+const isRemote = ({ transport }) => ['http', 'sse', 'ws'].includes(transport);
+
+function details(server, signIn) {
   const { name, scope, at: place, transport, target, error, why, hint, lastTriedAt, retryInMillis, silentSince, listsReadAt, serverName, serverVersion, protocol, era, offers = [], connectMillis, toolCount, cost, connections, affectedConnections, stats = {} } = server;
   const { latency } = stats;
   const traffic = known.traffic.servers.find((each) => each.server === name);
   const users = known.clients.filter(({ servers = {} }) => Object.hasOwn(servers, name)).map((client) => client.name || client.session);
-  const remote = transport === 'http' || transport === 'sse' || transport === 'ws';
   return [
     error && h('p', { className: 'wrong' }, prose((error.causes ?? []).join('\n')), error.hint && prose(`\nHint: ${error.hint}`)),
     why && h('p', {}, prose(why), hint && prose(`\nHint: ${hint}`)),
     facts([
-      [remote ? 'URL' : 'Command', target && h('code', {}, target)],
+      [isRemote(server) ? 'URL' : 'Command', target && h('code', {}, target)],
       ['Scope', scope], ['File', place && `${place.origin}:${place.line}`], ['Transport', transport],
-      ['Sign-in', signInState(server)],
+      ['Sign-in', isRemote(server) && signInWords(server, signIn)],
       ['Affects', affectedConnections && `${affectedConnections} of ${count(connections, 'connection')}`],
       ['Reported name', [serverName, serverVersion].filter(Boolean).join(' ')], ['Protocol', protocol && `${protocol}, ${era}`],
       ['Offers', offers.join(', ')], ['Extensions', extensions(name)], ['Connected in', connectMillis !== undefined && millis(connectMillis)],
@@ -108,9 +121,16 @@ function details(server) {
   ].filter(Boolean);
 }
 
-function signInState({ transport, state: word }) {
-  if (transport === 'stdio' || !transport) return undefined;
-  return word === 'needs-auth' ? 'needed' : undefined;
+/** Whether a person is signed in, where, since when and until when. `signIn` is undefined until the hub has told it, and null without one. */
+function signInWords({ state: word }, signIn) {
+  if (word === 'needs-auth') return 'needed';
+  if (!signIn) return signIn === null && 'not signed in';
+  const { issuer, scopes, signedInAt, expiresAt, renewable } = signIn;
+  return [
+    `signed in at ${issuer}`, signedInAt && `since ${moment(signedInAt * 1000)}`,
+    renewable ? 'renewed by itself' : expiresAt && `until ${moment(expiresAt * 1000)}`,
+    scopes.length > 0 && `scopes: ${scopes.join(', ')}`,
+  ].filter(Boolean).join(' · ');
 }
 
 /** The extensions that it declares, those that clients agree on with it, and those that do not pass. */

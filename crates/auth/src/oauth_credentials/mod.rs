@@ -23,7 +23,7 @@ use http::{HeaderMap, StatusCode};
 use parking_lot::{Mutex, MutexGuard};
 use switchboard_wire::http::{
     self as wire_http, BrowserSignIn, ChallengeAction, CredentialError, CredentialProvider,
-    RequestLine, SignInRevision, SignOutOutcome,
+    RequestLine, SignInInfo, SignInRevision, SignOutOutcome,
 };
 use tokio::time::Instant;
 
@@ -131,6 +131,10 @@ impl CredentialProvider for OAuthCredentials {
 
     fn sign_in_id(&self) -> BoxFuture<'_, Option<String>> {
         Box::pin(self.inner.current_sign_in_id())
+    }
+
+    fn sign_in_info(&self) -> BoxFuture<'_, Option<SignInInfo>> {
+        Box::pin(self.inner.current_sign_in_info())
     }
 
     fn sign_in_changed(&self, since: SignInRevision) -> BoxFuture<'_, ()> {

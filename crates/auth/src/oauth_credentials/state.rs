@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_wire::http::SignInRevision;
+use switchboard_wire::http::{SignInInfo, SignInRevision};
 use tokio::time::{Instant, sleep};
 
 use super::{Inner, UserPresence};
@@ -169,6 +169,13 @@ impl Inner {
     pub(super) async fn current_sign_in_id(&self) -> Option<String> {
         self.revision().await;
         self.state().account.as_ref().map(|account| account.sign_in_id.clone())
+    }
+
+    /// What is known of the current sign-in.
+    pub(super) async fn current_sign_in_info(&self) -> Option<SignInInfo> {
+        self.revision().await;
+        let signs_in_alone = !self.sign_in.needs_person();
+        self.state().account.as_ref().map(|account| account.info(signs_in_alone))
     }
 
     /// Polls the store until the sign-in differs from the one at `since`.

@@ -95,6 +95,7 @@ impl IdentityProviderClient {
             access: granted.access,
             expires_at: Some(claims.exp),
             obtained_at: granted.obtained_at,
+            signed_in_at: before.map_or(Some(granted.obtained_at), |before| before.signed_in_at),
             refresh: granted.refresh.or_else(|| before.and_then(|before| before.refresh.clone())),
             key: None,
             id_token: Some(id_token),

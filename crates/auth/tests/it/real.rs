@@ -128,6 +128,8 @@ async fn from_the_first_sign_in_to_the_end() {
         assert_eq!(call(&client).await.unwrap(), 200);
         let second = scene.kept().account.unwrap();
         assert_ne!(first.access, second.access, "{tokens:?}");
+        assert_eq!(first.signed_in_at, Some(first.obtained_at));
+        assert_eq!(first.signed_in_at, second.signed_in_at, "a renewal is no new sign-in");
         assert_ne!(first.refresh, second.refresh, "{tokens:?}: it is rotated");
         assert_eq!(scene.provider.books().refused, Vec::<String>::new());
         let token = second.refresh.unwrap();

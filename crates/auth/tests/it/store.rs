@@ -43,6 +43,7 @@ fn record() -> SignInRecord {
         access: Secret::new("s3cret-access".into()),
         expires_at: Some(7),
         obtained_at: 5,
+        signed_in_at: Some(4),
         refresh: Some(Secret::new("s3cret-refresh".into())),
         key: Some(Secret::new("s3cret-key".into())),
         id_token: Some(Secret::new("s3cret-identity".into())),

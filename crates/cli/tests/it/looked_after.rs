@@ -35,6 +35,10 @@ fn somebody_signs_in_and_out() {
     let asked = format!("{}?{}", back.path(), back.query().unwrap());
     write!(page, "GET {asked} HTTP/1.1\r\nhost: {}\r\n\r\n", back.host_str().unwrap()).unwrap();
     until("the server is not connected to", || state()["state"] == "connected");
+    let known = object(hub.ask("GET", &format!("{at}/servers/web/sign-in"), "").1);
+    assert_eq!(known["signIn"]["issuer"], house.server.url(""), "{known}");
+    assert!(known["signIn"]["signedInAt"].as_u64().is_some(), "{known}");
+    assert!(!known.to_string().contains("s3cret"), "{known}");
     let out = format!("{at}/servers/web/sign-out");
     let ended = object(hub.ask("POST", &out, "").1);
     assert_eq!(ended, json!({ "signedOut": true, "problem": null }));
@@ -43,6 +47,8 @@ fn somebody_signs_in_and_out() {
     until("the server is still used", || state()["state"] == "needs-auth");
     let ended = object(hub.ask("POST", &out, "").1);
     assert_eq!(ended, json!({ "signedOut": false, "problem": null }));
+    let known = object(hub.ask("GET", &format!("{at}/servers/web/sign-in"), "").1);
+    assert_eq!(known, json!({ "signIn": null }));
     client.leave();
     stop(&home);
 }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use switchboard_wire::http::{CredentialError, SignOutOutcome};
+use switchboard_wire::http::{CredentialError, SignInInfo, SignOutOutcome};
 use switchboard_wire::sanitize;
 use tokio::time::timeout;
 
@@ -74,6 +74,11 @@ impl Connection {
         // A task that is busy for longer, or gone, has no new state yet.
         let _ = timeout(FOLLOW_TIMEOUT, self.watch().wait_for(is_other)).await;
         true
+    }
+
+    /// The stored sign-in, if there is one.
+    pub async fn sign_in_info(&self) -> Option<SignInInfo> {
+        self.spec().credentials.sign_in_info().await
     }
 
     /// Signs out, and reconnects without the credential.

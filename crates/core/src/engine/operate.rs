@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use switchboard_process::{Process, ProcessInfo};
-use switchboard_wire::http::SignOutOutcome;
+use switchboard_wire::http::{SignInInfo, SignOutOutcome};
 
 use crate::connection::{Connection, ConnectionState, SignInError, StateChange};
 use crate::engine::workspace::principal::PrincipalView;
@@ -114,6 +114,15 @@ impl Engine {
         let placed = applied.iter().flat_map(|applied| applied.placed.iter());
         let following = placed.map(|placed| placed.connection.follow_sign_in());
         join_all(following).await.contains(&true)
+    }
+
+    /// The stored sign-in to a server, if there is one. `None` if no server of that name is started.
+    pub async fn sign_in_info(
+        &self,
+        workspace: &WorkspaceId,
+        server: &str,
+    ) -> Option<Option<SignInInfo>> {
+        Some(self.default_connection(workspace, server)?.sign_in_info().await)
     }
 
     /// Signs out of a server. `None` if no server of that name is started.

@@ -113,7 +113,7 @@ pub(super) fn api(admin: AdminApi) -> Router {
         .route("/workspaces/{id}/servers/{name}/disable", post(files::disable))
         .route("/workspaces/{id}/servers/{name}/reconnect", post(servers::reconnect))
         .route("/workspaces/{id}/servers/{name}/check", post(servers::check_answers))
-        .route("/workspaces/{id}/servers/{name}/sign-in", post(sign_in::begin))
+        .route("/workspaces/{id}/servers/{name}/sign-in", get(sign_in::show).post(sign_in::begin))
         .route("/workspaces/{id}/servers/{name}/sign-out", post(sign_in::end))
         .route("/workspaces/{id}/servers/{name}/history", get(servers::history))
         .route("/workspaces/{id}/servers/{name}/processes", get(servers::processes))

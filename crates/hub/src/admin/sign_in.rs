@@ -15,6 +15,22 @@ use super::AdminApi;
 use super::problem::{AdminProblem, AdminProblemKind};
 use super::routes::json;
 
+/// `GET /workspaces/{id}/servers/{name}/sign-in`: the stored sign-in, without its tokens.
+pub(super) async fn show(
+    State(admin): State<AdminApi>,
+    Path((id, name)): Path<(String, String)>,
+) -> Result<Response, AdminProblem> {
+    let known = admin.0.engine.sign_in_info(&WorkspaceId::from(&*id), &name).await;
+    let known = known.ok_or_else(|| AdminProblem::no_server(&name))?;
+    let known = known.map(|known| {
+        value!({
+            "issuer": known.issuer, "scopes": known.scopes, "signedInAt": known.signed_in_at,
+            "expiresAt": known.expires_at, "renewable": known.is_renewable,
+        })
+    });
+    Ok(json(StatusCode::OK, &value!({ "signIn": known })))
+}
+
 /// `POST /workspaces/{id}/servers/{name}/sign-in`: the URL at which the person continues. The response does not wait
 /// for the sign-in; the server's state shows when it is complete.
 pub(super) async fn begin(

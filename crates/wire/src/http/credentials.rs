@@ -51,6 +51,11 @@ pub trait CredentialProvider: Send + Sync + 'static {
         Box::pin(std::future::ready(None))
     }
 
+    /// What is known of that sign-in. `None` where no sign-in is stored, and by default.
+    fn sign_in_info(&self) -> BoxFuture<'_, Option<SignInInfo>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// The browser sign-in, if the server has one.
     fn sign_in_page(&self) -> Option<&dyn BrowserSignIn> {
         None
@@ -66,6 +71,21 @@ pub trait CredentialProvider: Send + Sync + 'static {
 /// The number of a sign-in. Only the provider that returned it can compare it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignInRevision(pub u64);
+
+/// A stored sign-in, without its tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignInInfo {
+    /// The issuer of the authorization server.
+    pub issuer: String,
+    /// The scopes that were requested.
+    pub scopes: Vec<String>,
+    /// When the person signed in, in seconds since 1970; `None` for a sign-in of a version that did not store it.
+    pub signed_in_at: Option<u64>,
+    /// When the access token expires, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    /// Whether an expired access token is renewed without the person.
+    pub is_renewable: bool,
+}
 
 /// The outcome of signing out.
 #[derive(Clone, Debug, PartialEq, Eq)]

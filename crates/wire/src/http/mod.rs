@@ -32,7 +32,7 @@ mod tls;
 pub use address_filter::{AddressFilter, AddressPredicate, NameResolver, SystemResolver};
 pub use credentials::{
     BrowserSignIn, ChallengeAction, CredentialChallenge, CredentialError, CredentialProvider,
-    NoCredentials, RequestLine, SignInRevision, SignOutOutcome, StaticHeaders,
+    NoCredentials, RequestLine, SignInInfo, SignInRevision, SignOutOutcome, StaticHeaders,
 };
 pub use endpoint::HttpEndpoint;
 pub use error::{

@@ -119,6 +119,7 @@ fn organisation(
         access: Secret::new(String::new()),
         expires_at: None,
         obtained_at: 0,
+        signed_in_at: None,
         refresh: None,
         key: None,
         id_token: Some(Secret::new(id_token.to_owned())),
