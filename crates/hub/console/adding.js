@@ -1,7 +1,7 @@
 /** A window to add a server in: words for a form, or whatever was copied from somewhere. */
 
 import { ask } from './api.js';
-import { attempt, h, open, wrong } from './dom.js';
+import { attempt, h, open, tellProblem } from './dom.js';
 import { here, look } from './store.js';
 
 export function openAdding() {
@@ -20,7 +20,7 @@ export function openAdding() {
       close();
       await attempt(look, `Added ${added.map((each) => each.name).join(', ')}.`);
     } catch (refused) {
-      problem.textContent = wrong(refused);
+      tellProblem(problem, refused);
     }
   } },
   h('div', { className: 'field' }, h('label', { for: 'new-what' }, 'An address, a command, or JSON from the documentation of the server'), what),

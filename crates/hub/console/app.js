@@ -6,7 +6,7 @@ import { find as findCall, openCall } from './call.js';
 import { view as calls } from './calls.js';
 import { opener, view as catalog } from './catalog.js';
 import { view as clients } from './clients.js';
-import { attempt, button, calmly, h, wrong } from './dom.js';
+import { attempt, button, calmly, h, setBanner, tellProblem } from './dom.js';
 import { listen, showKeys } from './keys.js';
 import { notifySwitch } from './notify.js';
 import { view as overview } from './overview.js';
@@ -149,8 +149,7 @@ function linked() {
   place.className = known.link;
   const isStale = known.link in BANNERS;
   document.body.classList.toggle('is-stale', isStale);
-  const banner = document.getElementById('banner');
-  if (banner.textContent !== (BANNERS[known.link] ?? '')) banner.textContent = BANNERS[known.link] ?? '';
+  setBanner(BANNERS[known.link] ?? '');
   const folders = known.workspaces.map(({ root }) => root.split('/').pop() || root);
   select.replaceChildren(...known.workspaces.map(({ id, root, agent }, index) => {
     const only = folders.indexOf(folders[index]) === folders.lastIndexOf(folders[index]);
@@ -161,11 +160,15 @@ function linked() {
   wasRefused = known.link === 'refused';
   if (known.link === 'refused') refused({ title: 'This browser is not signed in.', hint: isForPeople ? 'Load this page again to sign in.' : 'Run `switchboard console`: it opens a new link.' });
   else if (known.link === 'open' && !known.workspaces.length && !isForPeople) {
-    main.replaceChildren(h('div', { className: 'empty' }, h('h2', {}, 'No project is open'), h('p', {}, 'Start a client in one, or run `switchboard serve` there.')));
+    main.replaceChildren(h('div', { className: 'empty' }, h('h2', {}, 'No project is open'), h('p', {}, 'Start a client in one, or run ', h('code', {}, 'switchboard serve'), ' there.')));
   }
 }
 
-const refused = (problem) => main.replaceChildren(h('h1', {}, 'Switchboard'), h('p', { className: 'wrong', role: 'alert' }, wrong(problem)));
+function refused(problem) {
+  const place = h('p', { className: 'wrong', role: 'alert' });
+  tellProblem(place, problem);
+  main.replaceChildren(h('h1', {}, 'Switchboard'), place);
+}
 
 const refresh = calmly(() => {
   if (known.link === 'refused') return;

@@ -2,7 +2,7 @@
 
 import { ask, events } from './api.js';
 import { appCard, appOf } from './app-card.js';
-import { button, calmly, drawer, facts, h, open, pre, wrong } from './dom.js';
+import { button, calmly, drawer, facts, h, open, pre, prose, wrong } from './dom.js';
 import { contentsOf, messagesOf, resultOf } from './content.js';
 import { asJson, form } from './form.js';
 import { card } from './questions.js';
@@ -140,7 +140,7 @@ function placing(title, body, app = undefined) {
     } catch (problem) {
       // A later call may have taken the place of this one.
       if (calling.signal === signal) app?.cancelled(signal.aborted ? 'cancelled by a person' : String(problem?.title ?? problem));
-      if (!signal.aborted) place.replaceChildren(h('p', { className: 'wrong', role: 'alert' }, wrong(problem)));
+      if (!signal.aborted) place.replaceChildren(h('p', { className: 'wrong', role: 'alert' }, prose(wrong(problem))));
     }
   };
   return drawer(String(title ?? ''), () => [...body(go), place, app?.element], () => {

@@ -1,12 +1,12 @@
 /** Every call that was made: by whom, what was decided, how it ended. */
 
 import { isForPeople } from './api.js';
-import { h } from './dom.js';
+import { h, loading } from './dom.js';
 import { filter, values } from './filter.js';
 import { cell, list, search } from './list.js';
 import { to } from './route.js';
-import { known } from './store.js';
-import { clock, micros } from './units.js';
+import { isRead, known } from './store.js';
+import { clock, date, micros } from './units.js';
 
 export const TONES = { ok: 'good', asked: '', cancelled: 'warn' };
 export const outcomeWord = ({ outcome }) => String(outcome).replaceAll('-', ' ');
@@ -42,7 +42,7 @@ export function view() {
       method: choice('Method', 'All methods', ({ method }) => method),
     },
   });
-  const { elements, show } = list('Calls', COLUMNS, row, () => h('p', {}, calls().length ? 'No call matches.' : 'No calls yet.'), 'Outcome');
+  const { elements, show } = list('Calls', COLUMNS, row, () => (isRead('calls') ? h('p', {}, calls().length ? 'No call matches.' : 'No calls yet.') : loading()), 'Outcome');
 
   function update() {
     const { q, ...chosen } = head.read();
@@ -63,7 +63,7 @@ function row(call) {
     href: to('calls', keyOf(call)),
     parts: [
       h('span', { className: 'what' }, h('strong', {}, call.name || call.method), h('small', {}, clock(call.time), h('span', { className: 'narrow' }, [client, call.server].filter(Boolean).map((each) => ` · ${each}`)))),
-      cell(3, new Date(call.time).toLocaleDateString('en', { dateStyle: 'medium' })),
+      cell(3, date(call.time)),
       cell(1, client),
       cell(1, call.server ?? ''),
       cell(2, decision(call)),

@@ -1,11 +1,11 @@
 /** Tools, prompts and resources of all servers: searched as one types, opened to be used. */
 
 import { openPrompt, openResource, openTool } from './calling.js';
-import { h } from './dom.js';
+import { h, loading } from './dom.js';
 import { filter, values } from './filter.js';
 import { cell, list, search } from './list.js';
 import { to } from './route.js';
-import { known } from './store.js';
+import { isRead, known } from './store.js';
 import { count, micros } from './units.js';
 
 const KINDS = {
@@ -46,7 +46,7 @@ export const view = (kind) => () => {
   const head = filter(title, { search: `Search ${title.toLowerCase()}`, changed: show, choices: {
     server: { label: 'Server', options: () => values('All servers', of(), ({ server }) => server) },
   } });
-  const { elements, show: draw } = list(title, COLUMNS[kind], row, () => h('p', {}, of().length ? `No ${title.toLowerCase()} match.` : `No server offers ${title.toLowerCase()}.`), '');
+  const { elements, show: draw } = list(title, COLUMNS[kind], row, () => (isRead('catalog') ? h('p', {}, of().length ? `No ${title.toLowerCase()} match.` : `No server offers ${title.toLowerCase()}.`) : loading()), '');
 
   function show() {
     const { q, server } = head.read();

@@ -1,12 +1,12 @@
 /** Clients: which are on this machine and have Switchboard, and which are connected now. */
 
 import { ask, isForPeople, part } from './api.js';
-import { attempt, button, h, open, table, visibleWord } from './dom.js';
+import { attempt, button, h, loading, open, table, visibleWord } from './dom.js';
 import { filter } from './filter.js';
 import { search } from './list.js';
 import { to } from './route.js';
-import { here, known, look, lookAtClients } from './store.js';
-import { count, micros, since } from './units.js';
+import { here, isRead, known, look, lookAtClients } from './store.js';
+import { count, micros, moment, since } from './units.js';
 
 const words = ({ name, principal, session, transport, folder, servers = {} }) => [name, principal, session, transport, folder, ...Object.keys(servers)].join(' ').toLowerCase();
 
@@ -23,8 +23,8 @@ export function view() {
     const found = search(known.clients, q, words);
     head.tell(found.length, known.clients.length);
     const connected = h('section', { className: 'card', 'aria-label': 'Connected' }, h('h2', {}, 'Connected'),
-      found.length ? (isForPeople ? peopleTable : connectedTable)(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : NOTHING));
-    installed.replaceChildren(h('h2', {}, 'On this machine'), ...(known.installations ? [installedTable(known.installations)] : [h('p', { className: 'faint' }, 'Loading…')]));
+      !isRead('servers') ? loading() : found.length ? (isForPeople ? peopleTable : connectedTable)(found) : h('p', { className: 'faint' }, known.clients.length ? 'No client matches.' : NOTHING));
+    installed.replaceChildren(h('h2', {}, 'On this machine'), isRead('clients') ? installedTable(known.installations) : loading());
     const extended = search(known.extensions.clients ?? [], q, extensionWords);
     const extensions = extended.length > 0 && h('section', { className: 'card', 'aria-label': 'Extensions' }, h('h2', {}, 'Extensions'), extensionsTable(extended));
     const focused = document.activeElement?.getAttribute('data-key');
@@ -45,7 +45,7 @@ function connectedTable(clients) {
     const called = Object.entries(servers);
     return [
       [h('a', { href: to('calls', undefined, undefined, { client: name }) }, name || session), h('small', {}, ` ${version}`), h('br', {}), h('small', {}, `${TRANSPORTS[transport] ?? transport} · ${session}`)],
-      h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000)),
+      h('span', { title: moment(from * 1000) }, since(from * 1000)),
       calls,
       called.length ? called.map(([server, times]) => h('div', {}, h('a', { href: to('servers', server) }, server), ` ${count(times, 'call')}`)) : h('span', { className: 'faint' }, 'none yet'),
       traffic?.latency ? `p50 ${micros(traffic.latency.p50Micros)} · p99 ${micros(traffic.latency.p99Micros)}` : '–',
@@ -59,7 +59,7 @@ function connectedTable(clients) {
 const peopleTable = (clients) => table('Connected clients', ['Client', 'Who', 'Connected for', '#Running calls', 'Servers called'], clients.map(({ name, principal, session, transport, since: from, calls, servers }) => [
   [h('strong', {}, name || session), h('br', {}), h('small', {}, `${TRANSPORTS[transport] ?? transport} · ${session}`)],
   principal === known.me.principal ? 'you' : principal,
-  h('span', { title: new Date(from * 1000).toLocaleString() }, since(from * 1000)),
+  h('span', { title: moment(from * 1000) }, since(from * 1000)),
   calls,
   Object.keys(servers).length ? Object.entries(servers).map(([server, times]) => h('div', {}, `${server} ${count(times, 'call')}`)) : h('span', { className: 'faint' }, 'none yet'),
 ]));
@@ -102,7 +102,7 @@ function installedTable(all) {
     return [
       h('strong', {}, displayName(client)),
       h('span', { className: `state ${tone}` }, label),
-      h('small', {}, entries[0]?.program ?? path ?? ''),
+      (entries[0]?.program ?? path) && h('small', {}, entries[0]?.program ?? path),
       !installable ? h('small', {}, 'see its documentation')
         : entries.length ? button(`Uninstall from ${displayName(client)}`, () => uninstall(client))
           : path && button(`Install in ${displayName(client)}`, () => install(client)),

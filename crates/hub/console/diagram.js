@@ -78,10 +78,12 @@ export function diagram() {
       left.map((node, index) => drawn(node, `client ${node.key}`, 0, at(index, left), box)),
       right.map((node, index) => drawn(node, `server ${node.key}`, wide - box, at(index, right), box)),
     ];
-    const hubHigh = Math.min(high, 88);
+    const hubHigh = Math.min(high, hub > 100 ? 88 : 104);
     const centre = s('g', {},
       s('rect', { class: 'hub', x: middle.x, y: middle.y - hubHigh / 2, width: hub, height: hubHigh, rx: 8 }),
-      hub > 100 && s('text', { class: 'on-hub', x: wide / 2, y: middle.y + 5, 'text-anchor': 'middle' }, 'Switchboard'));
+      s('text', hub > 100
+        ? { class: 'on-hub', x: wide / 2, y: middle.y + 5, 'text-anchor': 'middle' }
+        : { class: 'on-hub narrow-hub', 'text-anchor': 'middle', transform: `translate(${wide / 2 + 4} ${middle.y}) rotate(-90)` }, 'Switchboard'));
     element.replaceChildren(
       h('h2', {}, 'Who calls what'),
       s('svg', { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: 'group', 'aria-label': `${count(left.length, 'client')}, ${count(right.length, 'server')}` }, lines, centre, nodes),
@@ -108,7 +110,7 @@ export function diagram() {
     const said = errors ? `${count(errors, 'error')}` : '';
     return s('a', { href, 'data-node': key },
       s('rect', { class: 'box', x: x + 1, y, width: box - 2, height: BOX, rx: 8 }),
-      s('circle', { class: `dot ${errors ? 'bad' : tone}`, cx: x + 13, cy: y + 15, r: 4 }),
+      s('circle', { class: `dot ${tone}`, cx: x + 13, cy: y + 15, r: 4 }),
       s('text', { x: x + 24, y: y + 19 }, `${cut(label, room)} `),
       s('text', { class: 'sub', x: x + 24, y: y + 35 }, cut(said ? '' : box < 130 ? state : facts, Math.floor((box - 28) / 6.6))),
       said && s('text', { class: 'error', x: x + 24, y: y + 35 }, cut(box < 130 ? said : `${said} of ${count(calls, 'call')}`, Math.floor((box - 28) / 6.6))));

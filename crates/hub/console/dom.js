@@ -55,6 +55,9 @@ export function visibleWord(text) {
 /** A button. `kind` is `main`, `grave` or nothing. */
 export const button = (label, onclick, kind = '') => h('button', { type: 'button', className: kind, onclick }, label);
 
+/** In the place of what was not read yet. */
+export const loading = () => h('p', { className: 'faint' }, 'Loading…');
+
 /** Pairs of what and how, without those that are not there. */
 export function facts(pairs) {
   const there = pairs.filter(([, value]) => isThere(value) && value !== '');
@@ -75,13 +78,24 @@ export function open(title, body, closed = () => {}, kind = '') {
   const id = `title-${++titles}`;
   const close = () => element.close();
   const element = /** @type {HTMLDialogElement} */ (h('dialog', { className: kind, 'aria-labelledby': id, onclose: () => { Promise.resolve(closed()).finally(() => element.remove()); } },
-    h('header', { role: 'presentation' }, h('h1', { id }, title), button('Close', close)),
-    h('div', { className: 'body' }, body(close))));
+    h('header', { role: 'presentation' }, h('h1', { id }, title), button('Close', close), h('p', { className: 'banner', role: 'alert' }, prose(banner))),
+    h('div', { className: 'body', inert: banner !== '' }, body(close))));
   document.body.append(element);
   element.showModal();
   return element;
 }
 let titles = 0;
+
+/** What the banner of the page says. */
+let banner = '';
+
+/** Says `text` above the page and in every window. As long as it is there, windows can be read and closed, not used. */
+export function setBanner(text) {
+  if (text === banner) return;
+  banner = text;
+  for (const element of document.querySelectorAll('.banner')) element.replaceChildren(...prose(text));
+  for (const element of document.querySelectorAll('dialog > .body')) element.toggleAttribute('inert', text !== '');
+}
 
 /** A window for what has an address: closing it leaves the address. */
 export const drawer = (title, body, closed = undefined) => open(title, body, closed, 'drawer');
@@ -112,7 +126,7 @@ export const prose = (text) => String(text).split(/`([^`]+)`/).map((each, index)
 
 /** Tells of something, for a while. */
 export function notice(text, kind = '') {
-  const element = h('div', { className: `card ${kind}` }, text);
+  const element = h('div', { className: `card ${kind}` }, h('p', {}, prose(text)));
   document.getElementById('notices')?.append(element);
   setTimeout(() => element.remove(), 8000);
 }
@@ -128,6 +142,9 @@ export async function attempt(work, done = '') {
     return undefined;
   }
 }
+
+/** Says in `place` what went wrong. */
+export const tellProblem = (place, problem) => place.replaceChildren(h('span', {}, prose(wrong(problem))));
 
 /** What went wrong, where, and what to do. */
 export function wrong(problem) {

@@ -1,7 +1,7 @@
 /** The entry of a server, to be changed: what will be different is shown before it is written. What is hidden stays what it is. */
 
 import { ask, part } from './api.js';
-import { attempt, button, calmly, h, pre, visibleJson, wrong } from './dom.js';
+import { attempt, button, calmly, h, pre, visibleJson, tellProblem } from './dom.js';
 import { at, look } from './store.js';
 
 export function entry(name) {
@@ -30,7 +30,7 @@ async function read(name, element) {
       await attempt(look, `${name} is changed.`);
       read(name, element);
     } catch (refused) {
-      problem.textContent = wrong(refused);
+      tellProblem(problem, refused);
     }
   }, 'main');
   function compare() {

@@ -15,8 +15,14 @@ export function filter(title, { search, hint = 'Search', choices = {}, more = []
   const typed = h('input', { type: 'search', 'aria-label': search, placeholder: hint, oninput: calmly(refined, 30) });
   const selects = Object.entries(choices).map(([name, { label, options }]) => ({ name, options, element: h('select', { 'aria-label': label, onchange: refined }) }));
 
+  const asked = () => ({ q: typed.value, ...Object.fromEntries(selects.map(({ name, element }) => [name, element.value])) });
+
+  const { view } = route();
+  /** Writes what is asked for into the address, unless the page is elsewhere by now. */
+  const write = () => { if (route().view === view) refine(asked()); };
+
   function refined() {
-    refine({ q: typed.value, ...Object.fromEntries(selects.map(({ name, element }) => [name, element.value])) });
+    write();
     changed();
   }
 
@@ -25,7 +31,8 @@ export function filter(title, { search, hint = 'Search', choices = {}, more = []
     /** What is asked for. Choices may have changed with the data. */
     read() {
       const { query } = route();
-      if (document.activeElement !== typed) typed.value = query.get('q') ?? '';
+      const isTyping = document.activeElement === typed;
+      if (!isTyping) typed.value = query.get('q') ?? '';
       for (const { name, options, element } of selects) {
         const chosen = query.get(name) ?? '';
         const all = options();
@@ -37,7 +44,9 @@ export function filter(title, { search, hint = 'Search', choices = {}, more = []
         }
         element.value = chosen;
       }
-      return { q: typed.value, ...Object.fromEntries(selects.map(({ name, element }) => [name, element.value])) };
+      // New data may draw the list before what is typed is in the address.
+      if (isTyping) write();
+      return asked();
     },
     tell(shown, all) { count.textContent = `${shown} of ${all}`; },
   };

@@ -1,7 +1,7 @@
 /** What a server writes to its standard error: the latest lines and new ones, searched and by level. */
 
 import { ask, events } from './api.js';
-import { calmly, h, wrong } from './dom.js';
+import { calmly, h, tellProblem } from './dom.js';
 import { at } from './store.js';
 
 /** Lines that are kept on the page, and read at first. */
@@ -45,11 +45,11 @@ export function log(name) {
         soon();
       }
     } catch (failed) {
-      if (!signal.aborted) problem.textContent = wrong(failed);
+      if (!signal.aborted) tellProblem(problem, failed);
     }
   }
 
-  ask('GET', at(name, `logs?lines=${FIRST}`)).then((told) => { lines = told.lines; draw(); text.scrollTop = text.scrollHeight; follow(); }, (failed) => { problem.textContent = wrong(failed); });
+  ask('GET', at(name, `logs?lines=${FIRST}`)).then((told) => { lines = told.lines; draw(); text.scrollTop = text.scrollHeight; follow(); }, (failed) => { tellProblem(problem, failed); });
   return {
     element: h('section', { className: 'log' },
       h('div', { className: 'bar' }, typed, level, h('label', { className: 'check' }, follows, 'Follow'), count), problem, text),

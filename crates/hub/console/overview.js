@@ -2,13 +2,13 @@
 
 import { spark } from './chart.js';
 import { diagram } from './diagram.js';
-import { button, h } from './dom.js';
+import { button, h, loading } from './dom.js';
 import { openImport } from './import.js';
 import { approvals, troubled } from './problems.js';
 import { openAdding } from './adding.js';
 import { to } from './route.js';
 import { stateWord } from './server-state.js';
-import { known, lookAtTraffic } from './store.js';
+import { isRead, known, lookAtTraffic } from './store.js';
 import { count, micros, share, short } from './units.js';
 
 /** Tools in each table. */
@@ -16,6 +16,7 @@ const TOOLS = 5;
 
 export function view() {
   const picture = diagram();
+  const hour = h('span', { className: 'count' }, 'the last hour');
   const body = h('div', { className: 'overview' });
   const tiles = h('div', { className: 'tiles wide' });
   const slow = h('section', { className: 'card third', 'aria-label': 'Slowest tools' });
@@ -26,11 +27,13 @@ export function view() {
   lookAtTraffic().catch(() => {});
 
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Overview'), h('span', { className: 'count' }, 'the last hour')), body],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Overview'), hour), body],
     update() {
-      if (!known.isLoaded) return body.replaceChildren(h('p', { className: 'empty' }, 'Loading…'));
+      if (!isRead('servers', 'calls', 'traffic')) return body.replaceChildren(loading());
       // The built-in server is there while no other is configured.
-      if (known.servers.every(({ transport }) => transport === 'sdk') && !known.traffic.total.calls) return body.replaceChildren(starts());
+      const isEmpty = known.servers.every(({ transport }) => transport === 'sdk') && !known.traffic.total.calls;
+      hour.hidden = isEmpty;
+      if (isEmpty) return body.replaceChildren(starts());
       if (body.firstChild !== picture.element) body.replaceChildren(...full);
       picture.update();
       const since = known.calls.indexOf(last);

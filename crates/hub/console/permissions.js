@@ -1,9 +1,9 @@
 /** Rules and remembered answers: what they say, where they stand, and what they would decide. */
 
 import { ask, part } from './api.js';
-import { attempt, h, prose, table, wrong } from './dom.js';
+import { attempt, h, loading, prose, table, tellProblem } from './dom.js';
 import { answerLabel } from './permission-words.js';
-import { here, known, lookAtQuestions, lookAtRules } from './store.js';
+import { here, isRead, known, lookAtQuestions, lookAtRules } from './store.js';
 
 const LISTS = [['allow', 'Allow'], ['ask', 'Ask'], ['deny', 'Deny']];
 const TONES = { allow: 'good', ask: 'warn', deny: 'bad' };
@@ -12,11 +12,10 @@ const SCOPES = [['local', 'This project, only for me'], ['user', 'All my project
 export function view() {
   const rules = h('section', { className: 'card', 'aria-label': 'Rules' });
   const answers = h('section', { className: 'card', 'aria-label': 'Remembered answers' });
-  const adding = addForm();
   lookAtRules().catch(() => {});
   lookAtQuestions().catch(() => {});
   return {
-    element: [h('div', { className: 'bar' }, h('h1', {}, 'Permissions')), h('div', { className: 'cards' }, rules, adding, tryForm(), answers)],
+    element: [h('div', { className: 'bar' }, h('h1', {}, 'Permissions')), h('div', { className: 'permissions' }, h('div', { className: 'cards' }, rules, answers), h('div', { className: 'cards' }, addForm(), tryForm()))],
     update() {
       rules.replaceChildren(...ruleParts());
       answers.replaceChildren(...answerParts());
@@ -32,6 +31,7 @@ const MODES = {
 const place = (at) => (at ? `${at.origin}:${at.line}` : '');
 
 function ruleParts() {
+  if (!isRead('rules')) return [h('h2', {}, 'Rules'), loading()];
   const { rules, mode, modeAt, unclear } = known.rules;
   return [
     h('h2', {}, 'Rules'),
@@ -67,7 +67,7 @@ function addForm() {
       text.value = '';
       await lookAtRules();
     } catch (refused) {
-      problem.textContent = wrong(refused);
+      tellProblem(problem, refused);
     }
   } }, h('h2', {}, 'Add a rule'),
   h('div', { className: 'actions' },
@@ -105,7 +105,7 @@ function tryForm() {
       });
       answer.replaceChildren(...verdict(told));
     } catch (refused) {
-      problem.textContent = wrong(refused);
+      tellProblem(problem, refused);
     }
   } }, h('h2', {}, 'Would this be allowed?'),
   h('div', { className: 'field' }, h('label', { for: 'try-tool' }, 'Tool'), tool, toolChoices('try-tools', tool)),
@@ -138,6 +138,7 @@ function answerParts() {
     h('small', {}, [question?.rule ? `the rule ask ${question.rule}` : 'no rule decided', project].filter(Boolean).join(' · ')),
     h('button', { type: 'button', 'aria-label': `Forget the answer for ${tool}`, onclick: () => forget(id) }, 'Forget'),
   ] });
+  if (!isRead('questions')) return [h('h2', {}, 'Remembered answers'), loading()];
   return [h('h2', {}, 'Remembered answers'), known.answers.length
     ? table('Remembered answers', ['Answer', 'Server', 'Tool', 'Asked because', '-Forget'], known.answers.map(row))
     : h('p', { className: 'faint' }, 'None. Answers that begin with “Always” appear here.')];

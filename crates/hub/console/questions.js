@@ -1,10 +1,10 @@
 /** Questions: what a person has to decide, fill in or visit before a call goes on. */
 
 import { ask, isForPeople, part } from './api.js';
-import { attempt, button, facts, h, pre } from './dom.js';
+import { attempt, button, facts, h, loading, pre } from './dom.js';
 import { form } from './form.js';
 import { ANSWERS, describeAnnotations, permissionSentence } from './permission-words.js';
-import { answered, known } from './store.js';
+import { answered, isRead, known } from './store.js';
 
 /** The answers that are offered. Those of the people of `serve` are for their session at most. */
 const OFFERED = isForPeople ? ANSWERS.filter(({ remember }) => remember === 'once' || remember === 'session') : ANSWERS;
@@ -78,7 +78,7 @@ const unknown = (question, about, answer) => [
 
 /** The view. Cards stay as they are while others come and go, so that nothing typed is lost. */
 export function view() {
-  const cards = h('div', { className: 'questions-grid' });
+  const cards = h('div', { className: 'card-grid' });
   const nothing = h('p', { className: 'empty' }, 'No questions. Questions that your clients cannot show will appear here while this page is open.');
   return {
     element: [h('div', { className: 'bar' }, h('h1', {}, 'Questions')), cards, !isForPeople && h('p', { className: 'faint' }, 'Remembered answers are listed under ', h('a', { href: '#/permissions' }, 'Permissions'), '.')].filter(Boolean),
@@ -87,7 +87,7 @@ export function view() {
       for (const [id, question] of known.questions) {
         if (!cards.querySelector(`[data-question="${CSS.escape(id)}"]`)) cards.append(card(question));
       }
-      if (!known.questions.size) cards.replaceChildren(nothing);
+      if (!known.questions.size) cards.replaceChildren(isRead('questions') ? nothing : loading());
     },
   };
 }

@@ -1,9 +1,9 @@
 /** The tools of one server, each with a switch: a tool that is off is denied by a rule of this project. */
 
 import { ask } from './api.js';
-import { attempt, h } from './dom.js';
+import { attempt, h, loading } from './dom.js';
 import { to } from './route.js';
-import { follow, here, known, lookAtRules } from './store.js';
+import { follow, here, isRead, known, lookAtRules } from './store.js';
 import { count } from './units.js';
 
 export function tools(name) {
@@ -12,6 +12,7 @@ export function tools(name) {
   lookAtRules().catch(() => {});
 
   function update() {
+    if (!isRead('catalog', 'rules')) return element.replaceChildren(loading());
     const offered = new Map(known.catalog.tools.filter(({ server }) => server === name).map((tool) => [ruleFor(tool), tool]));
     const off = switchedOff(name);
     const rules = [...new Set([...offered.keys(), ...off.keys()])].sort();
@@ -21,6 +22,7 @@ export function tools(name) {
       rules.length ? h('ul', { className: 'plainlist' }, rules.map((rule) => line(rule, offered.get(rule), off.get(rule))))
         : h('p', {}, 'It offers no tools.'));
     if (focused) element.querySelector(`[data-tool="${CSS.escape(focused)}"]`)?.focus();
+    return undefined;
   }
 
   return { element, update, close: unfollow };

@@ -1,13 +1,13 @@
 /** Every server with how it is, live; each opens to everything there is to know and do. */
 
 import { openAdding } from './adding.js';
-import { button, h } from './dom.js';
+import { button, h, loading, prose } from './dom.js';
 import { filter, values } from './filter.js';
 import { openImport } from './import.js';
 import { cell, list, search } from './list.js';
 import { to } from './route.js';
 import { state, stateWord, why } from './server-state.js';
-import { known } from './store.js';
+import { isRead, known } from './store.js';
 import { count, micros, short } from './units.js';
 
 const words = ({ name, scope, transport, serverName, target, ...server }) =>
@@ -41,7 +41,7 @@ export function view() {
   });
   const { elements, show } = list('Servers', COLUMNS, row, () => (known.servers.length
     ? h('p', {}, 'No server matches.')
-    : known.isLoaded ? [h('h2', {}, 'No servers yet'), h('p', {}, 'Add one, or import those that your clients have already.')] : h('p', {}, 'Loading…')));
+    : isRead('servers') ? [h('h2', {}, 'No servers yet'), h('p', {}, 'Add one, or import those that your clients have already.')] : loading()));
 
   function update() {
     const { q, state: wanted, scope, sort } = head.read();
@@ -55,14 +55,20 @@ export function view() {
   return { element: [head.element, ...elements], update };
 }
 
+/** Why a server is not as it should be, else what it is. A command may have backquotes of its own. */
+function line(server) {
+  const reason = server.state === 'disabled' ? undefined : why(server);
+  return reason ? prose(reason) : server.target ?? server.transport;
+}
+
 function row(server) {
-  const { name, scope, transport, protocol, toolCount, cost, target, at: place, stats = {} } = server;
+  const { name, scope, transport, protocol, toolCount, cost, at: place, stats = {} } = server;
   const latency = latencyOf(server);
   return {
     key: `${scope} ${name}`,
     href: to('servers', name),
     parts: [
-      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, [server.state === 'disabled' ? target : why(server) ?? target ?? transport, stats.restarts ? count(stats.restarts, 'restart') : ''].filter(Boolean).join(' · '))),
+      h('span', { className: 'what' }, h('strong', {}, name), h('small', {}, line(server), stats.restarts ? ` · ${count(stats.restarts, 'restart')}` : '')),
       cell(2, [scope, place && place.origin.split('/').pop()].filter(Boolean).join(' · ')),
       cell(3, [transport, protocol].filter(Boolean).join(' · ')),
       cell(1, toolCount ? `${count(toolCount, 'tool')} · ${short(cost)} tokens` : '–', true),

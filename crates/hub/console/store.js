@@ -9,6 +9,8 @@ import { route } from './route.js';
 /** Calls that are remembered. */
 const CALLS = 2000;
 
+const EMPTY_CATALOG = { servers: [], tools: [], prompts: [], resources: [], templates: [] };
+
 /** Everything that is known. Views read it and never write it. */
 export const known = {
   /** Who is at the page. @type {{ principal: string, role: 'local' | 'admin' | 'user' }} */ me: { principal: 'local', role: 'local' },
@@ -17,15 +19,14 @@ export const known = {
   /** @type {string | undefined} */ workspace: undefined,
   /** @type {string | undefined} */ session: undefined,
   servers: [], problems: [], extensions: {}, approvals: [], clients: [],
-  /** Whether servers and calls were read once. */ isLoaded: false,
   /** The calls of the last hour, counted. */ traffic: { total: { calls: 0, errors: 0, refused: 0, cancelled: 0, tokens: 0 }, minutes: [], tools: [], servers: [], clients: [] },
-  /** Clients on this machine, once they were looked for. @type {Array<any> | undefined} */ installations: undefined,
-  catalog: { servers: [], tools: [], prompts: [], resources: [], templates: [] },
+  /** Clients on this machine. */ installations: [],
+  catalog: EMPTY_CATALOG,
   /** @type {Map<string, any>} */ questions: new Map(),
   /** What was answered for longer than a session. */ answers: [],
   /** Who is signed in to which server, once that was looked for. @type {Array<any> | undefined} */ accounts: undefined,
   /** The servers of all people, for an administrator. */ served: [],
-  /** Permission rules, and the mode, once they were looked for. */ rules: { rules: [] },
+  /** Permission rules, and the mode. */ rules: { rules: [] },
   /** The newest first. */ calls: [],
 };
 
@@ -39,6 +40,31 @@ export function follow(listener) {
 
 const changed = (topic) => listeners.forEach((listener) => listener(topic));
 
+/** The topics that were read: until then an empty list means nothing. */
+const topicsRead = new Set();
+export const isRead = (...topics) => topics.every((topic) => topicsRead.has(topic));
+
+function readTopic(topic) {
+  topicsRead.add(topic);
+  changed(topic);
+}
+
+/** Topics that belong to one workspace. */
+const OF_WORKSPACE = ['servers', 'catalog', 'rules', 'clients'];
+/** What views asked for of the workspace. It is read again with each workspace: a view may be shown before there is one. */
+const asks = new Set();
+const readAsked = () => Promise.all([...asks].map((each) => each()));
+
+/** Reads something of the workspace, and puts it into `known` unless another workspace was chosen meanwhile. */
+async function readWorkspace(topic, read) {
+  const { workspace } = known;
+  if (!workspace) return;
+  const told = await read();
+  if (workspace !== known.workspace) return;
+  Object.assign(known, told);
+  readTopic(topic);
+}
+
 /** An address of the workspace. */
 export const here = (rest) => `workspaces/${part(known.workspace ?? '')}/${rest}`;
 
@@ -51,12 +77,14 @@ const target = ({ command, args = [], url } = {}) => [command, ...args, url].fil
 /** Looks at the servers now. */
 export async function look() {
   if (isForPeople) await lookAsPerson();
-  if (!known.workspace) return;
+  await readWorkspace('servers', readServers);
+}
+
+async function readServers() {
   const [{ servers, problems, extensions }, { pending }, { attached }] =
     await Promise.all([ask('GET', here('servers')), ask('GET', here('approvals')), ask('GET', 'status')]);
   const named = servers.map((server) => ({ ...server, target: target(server.entry) }));
-  Object.assign(known, { servers: named, problems, extensions, approvals: pending, clients: attached });
-  changed('servers');
+  return { servers: named, problems, extensions, approvals: pending, clients: attached };
 }
 
 /** Looks at what the people of `serve` see: their clients, and an administrator the servers. */
@@ -64,41 +92,38 @@ async function lookAsPerson() {
   const isAdmin = known.me.role === 'admin';
   const [{ attached }, told] = await Promise.all([ask('GET', 'status'), isAdmin ? ask('GET', 'servers') : undefined]);
   Object.assign(known, { clients: attached, served: told?.servers ?? [] });
-  changed('servers');
+  readTopic('servers');
 }
 
 /** Looks at everything servers offer now. */
-export async function lookAtCatalog() {
-  if (!known.workspace) return;
-  known.catalog = await ask('GET', here(known.session ? `catalog?session=${part(known.session)}` : 'catalog'));
-  changed('catalog');
-}
+export const lookAtCatalog = () => readWorkspace('catalog', async () =>
+  ({ catalog: await ask('GET', here(known.session ? `catalog?session=${part(known.session)}` : 'catalog')) }));
 
 /** Looks at the questions that wait, and at the answers that are remembered. */
 export async function lookAtQuestions() {
   const [{ questions }, { answers }] = await Promise.all([ask('GET', 'questions'), isForPeople ? { answers: [] } : ask('GET', 'answers')]);
   known.answers = answers;
   known.questions = new Map(questions.map((question) => [question.id, question]));
-  changed('questions');
+  readTopic('questions');
 }
 
 async function lookAtCalls() {
   known.calls = (await ask('GET', `activity?calls=${CALLS}`)).calls.reverse();
-  changed('calls');
+  readTopic('calls');
 }
 
 /** Counts the last hour anew. */
 export async function lookAtTraffic() {
-  if (known.me.role === 'user') return;
+  // Whoever sees no totals waits for none.
+  if (known.me.role === 'user') return readTopic('traffic');
   known.traffic = await ask('GET', 'traffic');
-  changed('traffic');
+  return readTopic('traffic');
 }
 
 /** Looks at the permission rules of the project. */
-export async function lookAtRules() {
-  if (!known.workspace) return;
-  known.rules = await ask('GET', here('rules'));
-  changed('rules');
+export function lookAtRules() {
+  asks.add(lookAtRules);
+  return readWorkspace('rules', async () => ({ rules: await ask('GET', here('rules')) }));
 }
 
 /** Looks at the sign-ins of all servers. */
@@ -108,22 +133,19 @@ export async function lookAtAccounts() {
 }
 
 /** Looks for the clients of this machine. */
-export async function lookAtClients() {
-  if (!known.workspace) return;
-  known.installations = (await ask('GET', here('clients'))).clients;
-  changed('clients');
+export function lookAtClients() {
+  asks.add(lookAtClients);
+  return readWorkspace('clients', async () => ({ installations: (await ask('GET', here('clients'))).clients }));
 }
 
+/** Reads in a moment, unless the hub has gone: when it is there again, all is read anew. */
+const soon = (read, millis = undefined) => calmly(() => { if (!['ended', 'lost'].includes(known.link)) read().catch(lost); }, millis);
 /** Rules are in the files that servers are in, so that a change of these may be one of those. A sign-in changes a server. */
-const lookSoon = calmly(() => {
-  look().catch(lost);
-  if (known.rules.mode) lookAtRules().catch(lost);
-  if (route().view === 'accounts') lookAtAccounts().catch(lost);
-});
-const catalogSoon = calmly(() => lookAtCatalog().catch(lost), 400);
+const lookSoon = soon(() => Promise.all([look(), isRead('rules') && lookAtRules(), route().view === 'accounts' && lookAtAccounts()]));
+const catalogSoon = soon(lookAtCatalog, 400);
 /** An answer may be one to remember, which is kept after the question has gone. */
-const questionsSoon = calmly(() => lookAtQuestions().catch(lost), 400);
-const trafficSoon = calmly(() => lookAtTraffic().catch(lost), 1000);
+const questionsSoon = soon(lookAtQuestions, 400);
+const trafficSoon = soon(lookAtTraffic, 1000);
 /** An hour goes on, also while nothing happens in it. */
 setInterval(() => { if (known.link === 'open' && !document.hidden) trafficSoon(); }, 30_000);
 /** A call that begins is no event: where running calls are shown, they are asked for. */
@@ -147,9 +169,7 @@ function linked(link) {
 /** Everything anew. */
 async function lookAtAll() {
   if (!isForPeople) await lookAtWorkspaces();
-  await Promise.all([look(), lookAtQuestions(), lookAtCalls(), lookAtTraffic()]);
-  known.isLoaded = true;
-  changed('servers');
+  await Promise.all([look(), lookAtQuestions(), lookAtCalls(), lookAtTraffic(), readAsked()]);
   catalogSoon();
 }
 
@@ -162,10 +182,11 @@ async function lookAtWorkspaces() {
 /** Turns to another workspace. */
 export function choose(workspace) {
   if (workspace === known.workspace) return;
-  Object.assign(known, { workspace, session: undefined, servers: [], problems: [], approvals: [], isLoaded: false, rules: { rules: [] }, installations: undefined });
+  Object.assign(known, { workspace, session: undefined, servers: [], problems: [], approvals: [], rules: { rules: [] }, installations: [], catalog: EMPTY_CATALOG });
+  for (const topic of OF_WORKSPACE) topicsRead.delete(topic);
   changed('link');
   lookAt(workspace);
-  look().then(() => { known.isLoaded = true; changed('servers'); }).catch(lost);
+  Promise.all([look(), readAsked()]).catch(lost);
   catalogSoon();
 }
 

@@ -27,8 +27,10 @@ export function share(part, whole) {
 export const memory = (bytes) => (bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
 export const size = (bytes) => (bytes < 1024 ? count(bytes, 'byte') : memory(bytes));
 
-export const moment = (at) => new Date(at).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' });
-export const clock = (at) => new Date(at).toLocaleTimeString('en', { hour12: false });
+/** Times are those of the reader's place, with 24 hours: 19 Nov 2026, 20:30:12. */
+export const moment = (at) => new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+export const clock = (at) => new Date(at).toLocaleTimeString('en-GB');
+export const date = (at) => new Date(at).toLocaleDateString('en-GB', { dateStyle: 'medium' });
 
 /** How long ago: at most two units. */
 export function since(at, now = Date.now()) {

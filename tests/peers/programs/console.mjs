@@ -273,6 +273,22 @@ const steps = {
     await close();
   },
 
+  /** Calls a tool; the texts and the sizes of the pictures in its result. */
+  async result({ tool, fields = {} }) {
+    await openItem('Tools', tool);
+    await fill(top().locator('form').first(), fields);
+    await press('Call');
+    const result = top().getByRole('region', { name: 'Result' });
+    await result.getByText('Done in').waitFor();
+    await settled();
+    const shown = await result.evaluate((element) => ({
+      texts: [...element.querySelectorAll('pre')].map(({ textContent }) => textContent),
+      pictures: [...element.querySelectorAll('img')].map((image) => { const { width, height } = image.getBoundingClientRect(); return [width, height]; }),
+    }));
+    await close();
+    return shown;
+  },
+
   async prompt({ prompt, fields, offers, shows }) {
     await openItem('Prompts', prompt);
     await fill(top(), fields);
@@ -499,8 +515,20 @@ const steps = {
     await page.getByRole('heading', { level: 1, name: 'Tools' }).waitFor();
   },
 
-  /** What is open has an address: it can be opened from there, and Back leaves it. */
-  async addresses({ server }) {
+  /** What is open has an address: it can be opened from there, and Back leaves it. Each of `views` is opened in a fresh tab, where it never says that there is nothing. */
+  async addresses({ server, views }) {
+    for (const { view: name, shows, never } of views) {
+      const fresh = await context.newPage();
+      watch(fresh);
+      await fresh.addInitScript((words) => {
+        window.isWrong = false;
+        new MutationObserver(() => { if (document.getElementById('main')?.textContent.includes(words)) window.isWrong = true; }).observe(document, { subtree: true, childList: true });
+      }, never);
+      await fresh.goto(`${new URL(url).origin}/#/${name}`);
+      await fresh.locator('main').getByText(shows).first().waitFor().catch(() => { throw new Error(`#/${name} does not show ${shows}`); });
+      if (await fresh.evaluate(() => window.isWrong)) throw new Error(`#/${name} said: ${never}`);
+      await fresh.close();
+    }
     await openServer(server);
     const address = await page.evaluate(() => location.href);
     await page.goBack();
@@ -513,9 +541,18 @@ const steps = {
     await other.getByRole('heading', { level: 1, name: 'Servers' }).waitFor();
     if (await other.evaluate(() => location.hash) !== '#/servers') throw new Error('closing a window does not lead to its view');
     await other.locator('a.row').first().waitFor();
-    // A filter stands in the address, too.
-    await other.getByRole('searchbox').fill('nothing like it');
-    await other.getByText('No server matches.').waitFor();
+    // A filter stands in the address, too: as soon as the list shows it, also where new data had the list drawn.
+    const written = await other.getByRole('searchbox').evaluate(async (field) => {
+      field.focus();
+      field.value = 'nothing like it';
+      field.dispatchEvent(new Event('input'));
+      const main = document.getElementById('main');
+      const drawn = new Promise((resolve) => { new MutationObserver(() => main.textContent.includes('No server matches.') && resolve()).observe(main, { subtree: true, childList: true }); });
+      window.dispatchEvent(new Event('hashchange'));
+      await drawn;
+      return location.hash;
+    });
+    if (!written.includes('q=nothing')) throw new Error(`the list is filtered and the address is ${written}`);
     await other.reload();
     await other.getByText('No server matches.').waitFor();
     await other.close();
@@ -580,9 +617,12 @@ const steps = {
     await page.getByRole('heading', { name: 'Whose browser is this?' }).waitFor();
   },
 
-  /** Every view at every width, in both schemes: nothing is cut off, and axe finds nothing. */
-  async everywhere({ views, widths }) {
+  /** Every view and every drawer at every width, in both schemes: nothing is cut off, and axe finds nothing. */
+  async everywhere({ views, widths, drawers }) {
     const found = [];
+    // Boxes that never scroll sideways. A list or a table may.
+    const tooWide = () => page.evaluate(() => [document.documentElement, ...document.querySelectorAll('main, .card, dialog[open], dialog[open] > .body')]
+      .map((each) => [each.className || each.localName, each.scrollWidth - each.clientWidth]).filter(([, more]) => more > 1).map(([box, more]) => `${box} is ${more} pixels too wide`));
     await page.evaluate(axe);
     for (const scheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
@@ -590,10 +630,18 @@ const steps = {
         await page.setViewportSize({ width, height: 800 });
         for (const name of views) {
           await view(name);
-          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          if (wide > 0) found.push(`${scheme} ${name} at ${width} pixels is ${wide} pixels too wide`);
+          found.push(...(await tooWide()).map((box) => `${scheme} ${name} at ${width}: ${box}`));
           const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
           found.push(...violations.map(({ id, nodes }) => `${scheme} ${name} at ${width}: ${id} at ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`));
+        }
+        for (const [address, shows] of drawers) {
+          await page.evaluate((hash) => { location.hash = hash; }, address);
+          if (address === '#/calls') await page.getByRole('listitem').first().getByRole('link').click();
+          await top().getByText(shows).first().waitFor().catch(() => { throw new Error(`${address} does not show ${shows}`); });
+          found.push(...(await tooWide()).map((box) => `${scheme} ${address} at ${width}: ${box}`));
+          await soundWindow().catch((error) => found.push(`${scheme} ${address} at ${width}: ${error.message}`));
+          await close();
+          await page.waitForFunction(() => /^#\/\w+$/.test(location.hash));
         }
       }
     }
@@ -702,17 +750,32 @@ const steps = {
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('401')));
   },
 
-  /** The hub says that it ends, and the page shows it. */
+  /** Opens a server, and leaves it open. */
+  async open({ server }) {
+    await openServer(server);
+    await top().getByRole('button', { name: 'Disable', exact: true }).waitFor();
+  },
+
+  /** The hub says that it ends, and the page shows it, in a window too. */
   async ended() {
     await page.getByText('hub ended', { exact: true }).waitFor();
-    await page.getByRole('alert').filter({ hasText: 'The hub has ended' }).waitFor();
+    const isOpen = await page.locator('dialog[open]').count() > 0;
+    const alert = (isOpen ? top() : page).getByRole('alert').filter({ hasText: 'The hub has ended' });
+    await alert.locator('code', { hasText: 'switchboard console' }).waitFor();
+    if (isOpen && !(await top().locator('.body').evaluate((body) => body.inert && getComputedStyle(body).filter.includes('grayscale')))) throw new Error('the window can still be used');
+    const isOverlaid = await page.evaluate(() => {
+      const [name, state] = ['.brand', '#link'].map((each) => { const range = document.createRange(); range.selectNodeContents(document.querySelector(each)); return range.getBoundingClientRect(); });
+      return name.right > state.left && name.bottom > state.top;
+    });
+    if (isOverlaid) throw new Error('the state of the connection lies over the name');
     await soundPage();
   },
 
   /** The hub is there again, and the page goes on without a new address. */
   async returned() {
     await page.getByText('live', { exact: true }).waitFor();
-    if (await page.locator('body.is-stale').count()) throw new Error('the page is still grey');
+    if (await page.locator('body.is-stale, dialog > .body[inert]').count()) throw new Error('the page is still grey');
+    await close();
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(text)));
   },
 
@@ -724,6 +787,7 @@ const steps = {
     else if (server) await openPart(server, part);
     else await view(name);
     await page.waitForTimeout(500);
+    await page.evaluate(() => document.getElementById('notices').replaceChildren());
     // The folder of a test has a new name each time.
     await page.evaluate(() => {
       const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

@@ -189,7 +189,20 @@ fn a_person_looks_after_servers() {
     let skills = json!({ "server": "shelf", "shows": shows, "leavesOut": "skill://crooked" });
     scene.does("skills", skills);
     scene.does("keyboard", json!({ "kind": "Servers" }));
-    scene.does("addresses", json!({ "server": "kiosk" }));
+    let rule = "mcp__kiosk__erase";
+    let denied = json!({ "decision": "Deny", "tools": rule, "scope": "All my projects" });
+    scene.does("addRule", denied);
+    let views = json!([
+        { "view": "overview", "shows": "Who calls what", "never": "Look for servers" },
+        { "view": "clients", "shows": "cursor", "never": "No client matches." },
+        { "view": "servers", "shows": "kiosk", "never": "No servers yet" },
+        { "view": "tools", "shows": "Order", "never": "No server offers" },
+        { "view": "prompts", "shows": "letter", "never": "No server offers" },
+        { "view": "resources", "shows": "Leaflet", "never": "No server offers" },
+        { "view": "permissions", "shows": rule, "never": "No rules." },
+        { "view": "problems", "shows": "crooked", "never": "No problems." },
+    ]);
+    scene.does("addresses", json!({ "server": "kiosk", "views": views }));
     scene.does("accessibleWindows", json!({ "server": "kiosk" }));
     scene.picture("console-servers.png", json!({ "view": "Servers" }));
     scene.nobody_complained();
@@ -211,6 +224,7 @@ fn a_person_calls_and_is_asked() {
     let order = json!({ "tool": "order", "fields": { "what": "pens", "count": 2 }, "shows": "\"count\": 2" });
     scene.does("call", order);
     scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
+    results_are_shown_as_they_are(&mut scene);
     scene.does(
         "prompt",
         json!({ "prompt": "letter", "fields": { "to": "Ada" }, "offers": "Ada", "shows": "Write to Ada." }),
@@ -290,10 +304,26 @@ fn a_person_calls_and_is_asked() {
     ] {
         scene.picture(name, json!({ "view": view }));
     }
+    scene.picture("console-server.png", json!({ "server": "kiosk", "part": "State" }));
+    let wide = json!({ "view": "Overview", "width": 2200, "height": 1100 });
+    scene.picture("console-wide.png", wide);
     let phone = json!({ "view": "Overview", "dark": true, "width": 360, "height": 740 });
     scene.picture("console-phone.png", phone);
     scene.nobody_complained();
     client.leave();
+}
+
+/// A structured result is shown once, a list of texts has a line for each, and a small picture stays small.
+fn results_are_shown_as_they_are(scene: &mut Scene) {
+    let fields = json!({ "what": "pens", "gift": true, "names": "Ada\nBob" });
+    let shown = scene.does("result", json!({ "tool": "order", "fields": fields }));
+    let texts = shown["texts"].as_array().unwrap();
+    assert_eq!(texts.len(), 1, "{shown}");
+    let ordered: Value = serde_json::from_str(texts[0].as_str().unwrap()).unwrap();
+    assert_eq!(ordered["ordered"]["names"], json!(["Ada", "Bob"]), "{shown}");
+    let shown = scene.does("result", json!({ "tool": "picture" }));
+    let sides = shown["pictures"][0].as_array().unwrap();
+    assert!(sides.iter().all(|side| side.as_f64().unwrap() < 4.0), "{shown}");
 }
 
 #[test]
@@ -372,14 +402,29 @@ fn pid(scene: &Scene) -> i32 {
 fn every_page_fits_every_window_and_reader() {
     let story = Story::new();
     add_asking(&story, "kiosk", &kiosk());
+    add_asking(&story, "broken", story.path("a/program/that/is/not/there").to_str().unwrap());
     let mut scene = Scene::new(story);
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     scene.does("call", json!({ "tool": "count", "fields": { "to": 1 }, "shows": "counted to 1" }));
     scene.does("call", json!({ "tool": "fail", "shows": "out of paper" }));
+    scene.does("state", json!({ "server": "broken", "is": "failed" }));
     let mut client = scene.client();
     let ask = client.send("tools/call", &json!({ "name": "kiosk__register", "arguments": {} }));
     scene.does("answerable", json!({ "shows": "Who are you?" }));
-    scene.does("everywhere", json!({ "views": VIEWS, "widths": WIDTHS }));
+    let drawers = [
+        ("#/servers/kiosk", "Reported name"),
+        ("#/servers/kiosk/tools", "mcp__kiosk__say"),
+        ("#/servers/kiosk/log", "the kiosk is open"),
+        ("#/servers/kiosk/processes", "together"),
+        ("#/servers/kiosk/entry", "settings.json"),
+        ("#/servers/kiosk/skills", "Skills"),
+        ("#/tools/mcp__kiosk__order", "One on each line."),
+        ("#/prompts/mcp__kiosk__letter", "A letter to somebody."),
+        ("#/resources/kiosk%20kiosk%3A%2F%2Fleaflet", "What there is."),
+        ("#/calls", "Where the time went"),
+    ];
+    let all = json!({ "views": VIEWS, "widths": WIDTHS, "drawers": drawers });
+    scene.does("everywhere", all);
     scene.does("answer", json!({ "shows": "Who are you?", "button": "Decline" }));
     client.hear(ask).unwrap();
     scene.nobody_complained();
@@ -394,6 +439,7 @@ fn the_first_page_shows_the_last_hour() {
     std::fs::create_dir_all(cursor.parent().unwrap()).unwrap();
     std::fs::write(&cursor, theirs.to_string()).unwrap();
     let mut scene = Scene::new(story);
+    scene.picture("console-empty.png", json!({ "view": "Overview" }));
     scene.does("starts", json!({ "imports": "kiosk" }));
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     scene.does("install", json!({ "client": "cursor", "file": ".cursor/mcp.json" }));
@@ -419,6 +465,7 @@ fn pages_outlive_the_hub() {
     let mut scene = Scene::new(story);
     scene.does("state", json!({ "server": "kiosk", "is": "connected" }));
     scene.does("pasted", json!({}));
+    scene.does("open", json!({ "server": "kiosk" }));
     let began = std::time::Instant::now();
     scene.interrupt();
     scene.does("ended", json!({}));
@@ -475,6 +522,9 @@ fn a_person_signs_in() {
     scene.does("state", json!({ "server": "web", "is": "connected" }));
     let add = json!({ "tool": "add", "fields": { "a": 2, "b": 40 }, "shows": "42" });
     scene.does("call", add);
+    let issuer = format!("signed in at {}", provider.issuer());
+    let shows = [&*issuer, "since ", "renewed by itself", "scopes: read"];
+    scene.does("facts", json!({ "server": "web", "shows": shows }));
     scene.does("signOut", json!({ "server": "web" }));
     scene.does("state", json!({ "server": "web", "is": "sign-in needed" }));
     assert!(provider.books().revoked > 0, "no token was taken back");

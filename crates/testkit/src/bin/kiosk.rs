@@ -152,7 +152,15 @@ async fn tool(asked: HandlerRequest, context: &RequestContext) -> Result<Handler
     let name = asked.params.get("name").ok().flatten().and_then(|name| name.to_text());
     match name.unwrap_or_default().as_str() {
         "say" => text(arguments["text"].as_str().unwrap_or_default()),
-        "order" => done(&json!({ "content": [], "structuredContent": { "ordered": arguments } })),
+        "order" => {
+            let ordered = json!({ "ordered": arguments });
+            // A gift comes with its result as text, too, as servers send it for older clients.
+            let repeated = match arguments["gift"].as_bool() {
+                Some(true) => json!([{ "type": "text", "text": ordered.to_string() }]),
+                _ => json!([]),
+            };
+            done(&json!({ "content": repeated, "structuredContent": ordered }))
+        }
         "erase" => text("erased"),
         "restock" => text("restocked"),
         "count" => count(arguments["to"].as_u64().unwrap_or(0), context).await,
