@@ -3,6 +3,7 @@
 import { ask, events } from './api.js';
 import { calmly, h, tellProblem } from './dom.js';
 import { at } from './store.js';
+import { stamp } from './units.js';
 
 /** Lines that are kept on the page, and read at first. */
 const MAX_LINES = 5000;
@@ -12,6 +13,9 @@ const FIRST = 500;
 const LEVELS = [['error', /\b(error|err|fatal|panic|critical|traceback|exception)\b/i], ['warning', /\b(warn|warning)\b/i], ['debug', /\b(debug|trace)\b/i]];
 const levelOf = (line) => LEVELS.find(([, pattern]) => pattern.test(line))?.[0] ?? 'info';
 const ORDER = ['debug', 'info', 'warning', 'error'];
+
+/** The hub writes times in UTC. */
+const toLocal = (line) => line.replace(/^\d{4}-\d\d-\d\dT[\d:.]+Z(?= )/, stamp);
 
 export function log(name) {
   let lines = [];
@@ -40,7 +44,7 @@ export function log(name) {
     try {
       let isFirst = true;
       for await (const { data } of events('GET', at(name, `logs?lines=${FIRST}&follow=1`), { signal })) {
-        lines = isFirst ? data.lines : [...lines, ...data.lines].slice(-MAX_LINES);
+        lines = isFirst ? data.lines.map(toLocal) : [...lines, ...data.lines.map(toLocal)].slice(-MAX_LINES);
         isFirst = false;
         soon();
       }
@@ -49,7 +53,7 @@ export function log(name) {
     }
   }
 
-  ask('GET', at(name, `logs?lines=${FIRST}`)).then((told) => { lines = told.lines; draw(); text.scrollTop = text.scrollHeight; follow(); }, (failed) => { tellProblem(problem, failed); });
+  ask('GET', at(name, `logs?lines=${FIRST}`)).then((told) => { lines = told.lines.map(toLocal); draw(); text.scrollTop = text.scrollHeight; follow(); }, (failed) => { tellProblem(problem, failed); });
   return {
     element: h('section', { className: 'log' },
       h('div', { className: 'bar' }, typed, level, h('label', { className: 'check' }, follows, 'Follow'), count), problem, text),

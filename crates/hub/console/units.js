@@ -30,6 +30,8 @@ export const size = (bytes) => (bytes < 1024 ? count(bytes, 'byte') : memory(byt
 /** Times are those of the reader's place, with 24 hours: 19 Nov 2026, 20:30:12. */
 export const moment = (at) => new Date(at).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 export const clock = (at) => new Date(at).toLocaleTimeString('en-GB');
+/** A time that a line of a log begins with, as the hub writes it: in columns, with its fraction of a second. */
+export const stamp = (written) => `${new Date(written).toLocaleString('sv-SE')}${written.slice(19, -1)}`;
 export const date = (at) => new Date(at).toLocaleDateString('en-GB', { dateStyle: 'medium' });
 
 /** How long ago: at most two units. */

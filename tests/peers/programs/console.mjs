@@ -18,7 +18,7 @@ const axe = readFileSync(`${peers}/npm-console/node_modules/axe-core/axe.min.js`
 
 const [url, code] = process.argv.slice(2);
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'], timeout: 30_000 });
-const context = await browser.newContext({ viewport: { width: 1100, height: 720 }, colorScheme: 'light' });
+const context = await browser.newContext({ viewport: { width: 1100, height: 720 }, colorScheme: 'light', timezoneId: 'Europe/Berlin' });
 const page = await context.newPage();
 page.setDefaultTimeout(PATIENCE);
 
@@ -242,9 +242,13 @@ const steps = {
     await close();
   },
 
+  /** What a server wrote, with times of the reader's place. */
   async log({ server, shows }) {
     await openPart(server, 'Log');
     await top().getByText(shows).first().waitFor();
+    const time = (await top().getByRole('log').innerText()).slice(0, '2026-11-19 20:30:12.084'.length);
+    // A time without a zone is one of the reader's.
+    if (!await page.evaluate((written) => Math.abs(Date.now() - new Date(written)) < 900_000, time)) throw new Error(`${time} is no time of here and now`);
     await close();
   },
 
