@@ -245,7 +245,7 @@ fn answer(request: &Request, [key, unknown]: &[SigningKey; 2]) -> Reply {
                 "signature" => signer = unknown,
                 "kind" => head["typ"] = "at+jwt".into(),
                 "expired" => claims["exp"] = 1.into(),
-                "userinfo" => access = "access-of-bob".to_owned(),
+                "userinfo" => "access-of-bob".clone_into(&mut access),
                 _ => {}
             }
             let id_token = signer.sign(&head, &claims);
@@ -272,15 +272,14 @@ impl Scene {
         let serving = Serving::start(&home, &flags);
         Self { issuer, serving, _home: home }
     }
+}
 
-    /// Sends a browser to the issuer; returns the page there.
-    fn leave(&self, browser: &mut Browser<'_>, next: &str) -> Url {
-        let query =
-            form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
-        let (status, answer) = browser.get(&format!("/sign-in/issuer?{query}"));
-        assert_eq!(status, 303, "{answer}");
-        location(&answer).unwrap().parse().unwrap()
-    }
+/// Sends a browser to the issuer; returns the page there.
+fn leave_for_issuer(browser: &mut Browser<'_>, next: &str) -> Url {
+    let query = form_urlencoded::Serializer::new(String::new()).append_pair("next", next).finish();
+    let (status, answer) = browser.get(&format!("/sign-in/issuer?{query}"));
+    assert_eq!(status, 303, "{answer}");
+    location(&answer).unwrap().parse().unwrap()
 }
 
 fn location(answer: &str) -> Option<String> {
@@ -305,7 +304,7 @@ fn a_browser_that_comes_back_from_the_issuer_belongs_to_the_person_it_names() {
     let scene = Scene::new();
     let mut browser = Browser::new(&scene.serving);
     let origin = browser.origin();
-    let page = scene.leave(&mut browser, "/sign-in/link/none");
+    let page = leave_for_issuer(&mut browser, "/sign-in/link/none");
     let callback = format!("{origin}/sign-in/issuer/callback");
     for (name, value) in [
         ("redirect_uri", callback.as_str()),
@@ -337,7 +336,7 @@ fn a_browser_that_comes_back_from_the_issuer_belongs_to_the_person_it_names() {
     // Nothing leads away from this address.
     for away in ["//evil.example/x", "https://evil.example", "/\\evil.example"] {
         let mut browser = Browser::new(&scene.serving);
-        let page = scene.leave(&mut browser, away);
+        let page = leave_for_issuer(&mut browser, away);
         let (status, answer) = browser.get(back(&page, "ada", "none").as_str());
         assert_eq!((status, location(&answer)), (200, None), "{answer}");
     }
@@ -347,7 +346,7 @@ fn a_browser_that_comes_back_from_the_issuer_belongs_to_the_person_it_names() {
 fn a_response_is_good_once_for_the_browser_that_asked_for_it() {
     let scene = Scene::new();
     let mut browser = Browser::new(&scene.serving);
-    let page = scene.leave(&mut browser, "/");
+    let page = leave_for_issuer(&mut browser, "/");
     let come_back = back(&page, "ada", "none");
     let waiting = browser.cookies.clone();
     let refuse = |browser: &mut Browser<'_>, address: &Url, why: &str| {
@@ -363,7 +362,7 @@ fn a_response_is_good_once_for_the_browser_that_asked_for_it() {
     // Another browser, with the address that the issuer gave this one: a login that somebody would force on it.
     let mut other = Browser::new(&scene.serving);
     refuse(&mut other, &come_back, no_visit);
-    scene.leave(&mut other, "/");
+    leave_for_issuer(&mut other, "/");
     refuse(&mut other, &come_back, no_visit);
     // A response to another request does not end the visit of this browser.
     let mut forged = come_back.clone();
@@ -383,7 +382,7 @@ fn an_issuer_whose_answer_is_wrong_signs_nobody_in() {
     let scene = Scene::new();
     let check = |change: &dyn Fn(&Url) -> Url, why: &str| {
         let mut browser = Browser::new(&scene.serving);
-        let page = scene.leave(&mut browser, "/");
+        let page = leave_for_issuer(&mut browser, "/");
         let (status, answer) = browser.get(change(&page).as_str());
         assert!((400..600).contains(&status) && answer.contains(why), "{why}: {status} {answer}");
         assert!(browser.cookies.is_empty(), "{why}: {:?}", browser.cookies);

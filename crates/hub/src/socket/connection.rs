@@ -69,7 +69,7 @@ pub(super) async fn serve_connection<H: HubBackend>(
             }
         },
         HelloPurpose::Status => {
-            write_reply(&mut stream, &HelloReply::Granted(state.status())).await
+            write_reply(&mut stream, &HelloReply::Granted(state.status())).await;
         }
         HelloPurpose::Stop => {
             write_reply(&mut stream, &HelloReply::Granted(state.welcome())).await;
