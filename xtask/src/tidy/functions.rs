@@ -199,7 +199,8 @@ mod tests {
     #[test]
     fn a_long_run_that_stands_in_two_functions_is_found() {
         let check = |lines: usize, problems: &[&str]| {
-            let shared: String = (0..lines).map(|line| format!("    step_{line}();\n")).collect();
+            let shared =
+                (0..lines).map(|line| format!("    step_{line}();\n")).collect::<Vec<_>>().concat();
             let mut bodies = FunctionBodies::default();
             bodies.add("a.rs", &format!("fn a() {{\n    first();\n{shared}}}\n"));
             bodies.add("b.rs", &format!("fn b() {{\n{shared}    last();\n}}\n"));
@@ -208,7 +209,8 @@ mod tests {
         check(19, &[]);
         check(22, &["b.rs:1: `b` repeats 20 lines of a.rs:1: `a`; give them a function"]);
         let mut bodies = FunctionBodies::default();
-        let inner: String = (0..22).map(|line| format!("        step_{line}();\n")).collect();
+        let inner =
+            (0..22).map(|line| format!("        step_{line}();\n")).collect::<Vec<_>>().concat();
         bodies.add("a.rs", &format!("fn a() {{\n    fn b() {{\n{inner}    }}\n}}\n"));
         assert_eq!(bodies.duplicates(), [""; 0]);
     }

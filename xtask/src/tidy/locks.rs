@@ -14,7 +14,7 @@ pub(super) fn check(file: &str, text: &str) -> Vec<String> {
         problems.push(format!("{file}: `parking_lot` has the locks; there is no poison to ignore"));
     }
     let paths = text.split("std::sync::").skip(1);
-    let by_path = paths.filter_map(|rest| lock_at(rest));
+    let by_path = paths.filter_map(lock_at);
     let imported = text.split("use std::{").skip(1).filter_map(|rest| {
         let list = rest.split_once(';').map_or(rest, |(list, _)| list);
         list.split("sync::").skip(1).find_map(lock_at)
@@ -27,9 +27,10 @@ pub(super) fn check(file: &str, text: &str) -> Vec<String> {
 
 /// The lock that a path or a list in braces begins with or holds.
 fn lock_at(rest: &str) -> Option<&'static str> {
-    let end = match rest.starts_with('{') {
-        true => rest.find('}'),
-        false => rest.find(|c: char| !c.is_alphanumeric()),
+    let end = if rest.starts_with('{') {
+        rest.find('}')
+    } else {
+        rest.find(|c: char| !c.is_alphanumeric())
     };
     let mut words = rest[..end.unwrap_or(rest.len())].split(|c: char| !c.is_alphanumeric());
     words.find_map(|word| LOCKS.into_iter().find(|lock| *lock == word))

@@ -159,7 +159,7 @@ async fn each_is_refused_and_says_why() {
                 r#"{"resource": "https://evil.example/mcp", "authorization_servers": ["BASE"]}"#,
             ),
             Before::Token,
-            "could be somebody else's",
+            "could be meant for another server",
         ),
         (
             "the cloud's address for an issuer",
