@@ -245,10 +245,11 @@ const steps = {
   /** What a server wrote, with times of the reader's place. */
   async log({ server, shows }) {
     await openPart(server, 'Log');
-    await top().getByText(shows).first().waitFor();
-    const time = (await top().getByRole('log').innerText()).slice(0, '2026-11-19 20:30:12.084'.length);
+    const written = top().getByRole('log').filter({ hasText: shows });
+    await written.waitFor();
+    const time = (await written.innerText()).slice(0, '2026-11-19 20:30:12.084'.length);
     // A time without a zone is one of the reader's.
-    if (!await page.evaluate((written) => Math.abs(Date.now() - new Date(written)) < 900_000, time)) throw new Error(`${time} is no time of here and now`);
+    if (!await page.evaluate((local) => Math.abs(Date.now() - new Date(local)) < 900_000, time)) throw new Error(`${time} is no time of here and now`);
     await close();
   },
 
