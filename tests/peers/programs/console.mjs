@@ -623,7 +623,7 @@ const steps = {
   },
 
   /** Every view and every drawer at every width, in both schemes: nothing is cut off, and axe finds nothing. */
-  async everywhere({ views, widths, drawers }) {
+  async everywhere({ views, widths, drawers = [] }) {
     const found = [];
     // Boxes that never scroll sideways. A list or a table may.
     const tooWide = () => page.evaluate(() => [document.documentElement, ...document.querySelectorAll('main, .card, dialog[open], dialog[open] > .body')]

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 use switchboard_core::connection::{CapabilityPath, OpaqueCapabilities};
-use switchboard_core::engine::DescribedExtensions;
+use switchboard_core::engine::{DescribedExtensions, ServerSnapshot};
 use switchboard_core::{Caller, Engine, Request, WorkspaceSnapshot};
 use switchboard_wire::Era;
 use switchboard_wire::envelope::{Notification, RpcError, code};
@@ -83,7 +83,8 @@ impl BridgeView {
     fn awaits_server(&self, caller: &Caller) -> bool {
         let snapshot = self.bridge().engine.snapshot_of(caller);
         snapshot.is_some_and(|snapshot| {
-            snapshot.servers_awaited().any(|server| self.shows(&server.name))
+            let is_unknown = |server: &ServerSnapshot| server.facts.is_none();
+            snapshot.servers_awaited().any(|server| is_unknown(server) && self.shows(&server.name))
         })
     }
 
