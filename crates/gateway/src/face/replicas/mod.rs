@@ -187,6 +187,8 @@ pub enum SessionNoticeKind {
     ToClient,
     /// The replica with this tag holds the session's GET stream from now on.
     StreamOpened(ReplicaTag),
+    /// The replica with this tag was the last to hold the stream, as far as it knows: the answer to [`Self::StreamSought`].
+    StreamLastOpened(ReplicaTag),
     /// Which replica holds the GET stream?
     StreamSought,
 }

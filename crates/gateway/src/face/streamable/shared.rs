@@ -317,8 +317,9 @@ pub(in crate::face) fn take_notice<F: ViewProvider>(face: &Arc<Face<F>>, notice:
             session.say_for_other(&notice.text.into());
         }
         SessionNoticeKind::StreamOpened(holder) => shared.stream().note(holder),
+        SessionNoticeKind::StreamLastOpened(holder) => shared.stream().note_last(holder),
         SessionNoticeKind::StreamSought if shared.stream().is_here() => {
-            shared.stream().tell_holder();
+            shared.stream().answer_seeker();
         }
         SessionNoticeKind::ToClient | SessionNoticeKind::StreamSought => {}
     }

@@ -61,12 +61,22 @@ impl StreamHolder {
     /// Notes that the stream is read here, and tells the others.
     pub(super) fn hold(&self) {
         *self.known.lock() = HolderState::Replica(self.own);
-        self.tell_holder();
+        self.tell(SessionNoticeKind::StreamOpened(self.own), String::new());
     }
 
-    /// Tells the others that the stream is read here.
-    pub(super) fn tell_holder(&self) {
-        self.tell(SessionNoticeKind::StreamOpened(self.own), String::new());
+    /// Tells the others that the stream was last read here.
+    pub(super) fn answer_seeker(&self) {
+        self.tell(SessionNoticeKind::StreamLastOpened(self.own), String::new());
+    }
+
+    /// Notes the answer of another replica. A stream that was opened here meanwhile is newer, and the others may have
+    /// heard the older answer last.
+    pub(super) fn note_last(&self, holder: ReplicaTag) {
+        if self.is_here() {
+            self.hold();
+        } else {
+            self.note(holder);
+        }
     }
 
     /// Notes that another replica holds the stream.

@@ -128,7 +128,7 @@ async fn refusals_and_questions_name_the_tool_as_the_client_does() {
                 _ => {}
             }
         };
-        assert_eq!(quoted(&message)[0], echo, "{message}");
+        assert!(message.contains(&format!("wants to call {echo} on ")), "{message}");
         gateway.engine.shutdown().await;
     }
 }

@@ -160,9 +160,9 @@ async fn a_servers_tool_keeps_its_bare_name_and_ours_is_renamed() {
     gateway.engine.shutdown().await;
 }
 
-/// A client that calls a tool before listing waits for a server that is still starting.
+/// A client whose server is still starting waits in its handshake, and may call a tool without listing.
 #[tokio::test]
-async fn the_first_call_waits_for_a_server_that_starts() {
+async fn the_handshake_waits_for_a_server_that_starts() {
     for (style, tool) in [
         (NameStyle::Bare, "a.b"),
         (NameStyle::Gateway, "one__a_b"),
@@ -172,19 +172,19 @@ async fn the_first_call_waits_for_a_server_that_starts() {
         let server = Arc::new(Namesake(Semaphore::new(0)));
         let options = BridgeOptions { names: style, ..BridgeOptions::default() };
         let gateway = server.gateway(options).await;
-        // Servers of another principal are waited for when its client connects, and those of
-        // a modern client in `server/discover`.
+        // The handshake waits for the server, and the first call after it finds the server's tool.
         let everything = ViewSelection::Everything;
-        let (client, _inbox) =
-            gateway.client_of(Version::LATEST_LEGACY, "{}", LOCAL_PRINCIPAL, everything).await;
-        let arguments = json!({});
-        let mut first = Box::pin(text(&client, tool, &arguments));
-        tokio::select! {
+        let mut connecting =
+            Box::pin(gateway.client_of(Version::LATEST_LEGACY, "{}", LOCAL_PRINCIPAL, everything));
+        let (client, _inbox) = tokio::select! {
             biased;
-            said = &mut first => panic!("{tool} did not wait: {said}"),
-            () = tokio::task::yield_now() => server.0.add_permits(1),
-        }
-        assert!(first.await.starts_with("by "), "{tool}");
+            _ = &mut connecting => panic!("{tool}: the handshake did not wait"),
+            () = tokio::task::yield_now() => {
+                server.0.add_permits(1);
+                connecting.await
+            }
+        };
+        assert!(text(&client, tool, &json!({})).await.starts_with("by "), "{tool}");
         gateway.engine.shutdown().await;
     }
 }

@@ -298,7 +298,7 @@ async fn consent_is_asked_of_a_client_that_can_be_asked() {
         let result = loop {
             match soon(exchange.next()).await.unwrap() {
                 ExchangeEvent::NeedsInput(questions) => {
-                    assert!(questions[0].params.as_str().contains("`one__echo`"));
+                    assert!(questions[0].params.as_str().contains("call one__echo on one"));
                     exchange.answer(accept(&questions[0].key));
                 }
                 ExchangeEvent::Done(result) => break result,
@@ -392,6 +392,6 @@ async fn a_part_shows_one_server() {
     let other = soon(client.call(CallRequest::call_tool("one__echo", &raw("{}"))).result())
         .await
         .unwrap_err();
-    assert!(other.to_string().contains("`one__echo`"), "{other}");
+    assert!(other.to_string().contains("call one__echo on one"), "{other}");
     gateway.engine.shutdown().await;
 }
