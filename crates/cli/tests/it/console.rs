@@ -315,7 +315,7 @@ fn a_person_calls_and_is_asked() {
 
 /// A structured result is shown once, a list of texts has a line for each, and a small picture stays small.
 fn results_are_shown_as_they_are(scene: &mut Scene) {
-    let fields = json!({ "what": "books", "gift": true, "names": "Ada\nBob" });
+    let fields = json!({ "what": "pens", "gift": true, "names": "Ada\nBob" });
     let shown = scene.does("result", json!({ "tool": "order", "fields": fields }));
     let texts = shown["texts"].as_array().unwrap();
     assert_eq!(texts.len(), 1, "{shown}");

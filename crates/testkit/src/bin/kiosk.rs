@@ -154,9 +154,9 @@ async fn tool(asked: HandlerRequest, context: &RequestContext) -> Result<Handler
         "say" => text(arguments["text"].as_str().unwrap_or_default()),
         "order" => {
             let ordered = json!({ "ordered": arguments });
-            // An order of books comes with its result as text, too, as servers send it for older clients.
-            let repeated = match arguments["what"].as_str() {
-                Some("books") => json!([{ "type": "text", "text": ordered.to_string() }]),
+            // An order for Ada comes with its result as text, too, as servers send it for older clients.
+            let repeated = match arguments["names"][0].as_str() {
+                Some("Ada") => json!([{ "type": "text", "text": ordered.to_string() }]),
                 _ => json!([]),
             };
             done(&json!({ "content": repeated, "structuredContent": ordered }))
